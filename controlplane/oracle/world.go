@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+)
+
+// world is the data that the plugins see: a snapshot of nodes with their pods, and the stores behind the listers. The
+// framework is built once on top of it; show replaces all of it for the next case.
+type world struct {
+	snapshot *internalcache.Snapshot
+	stores   map[string]cache.Indexer // by kind
+}
+
+var _ fwk.SharedLister = &world{}
+
+func newWorld(factory informers.SharedInformerFactory) *world {
+	core, apps := factory.Core().V1(), factory.Apps().V1()
+	return &world{
+		snapshot: internalcache.NewEmptySnapshot(),
+		stores: map[string]cache.Indexer{
+			"Namespace":             core.Namespaces().Informer().GetIndexer(),
+			"Service":               core.Services().Informer().GetIndexer(),
+			"ReplicationController": core.ReplicationControllers().Informer().GetIndexer(),
+			"PersistentVolume":      core.PersistentVolumes().Informer().GetIndexer(),
+			"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer().GetIndexer(),
+			"ReplicaSet":            apps.ReplicaSets().Informer().GetIndexer(),
+			"StatefulSet":           apps.StatefulSets().Informer().GetIndexer(),
+			"StorageClass":          factory.Storage().V1().StorageClasses().Informer().GetIndexer(),
+		},
+	}
+}
+
+func (w *world) NodeInfos() fwk.NodeInfoLister           { return w.snapshot.NodeInfos() }
+func (w *world) StorageInfos() fwk.StorageInfoLister     { return w.snapshot.StorageInfos() }
+func (w *world) PodGroupStates() fwk.PodGroupStateLister { return w.snapshot.PodGroupStates() }
+
+// show makes a case the whole world: nothing of the case before remains.
+func (w *world) show(c *cluster) error {
+	w.snapshot = internalcache.NewSnapshot(visiblePods(c), c.nodes)
+	for kind, store := range w.stores {
+		objects := c.objects[kind]
+		if len(objects) == 0 && len(store.ListKeys()) == 0 {
+			continue
+		}
+		if err := store.Replace(objects, ""); err != nil {
+			return fmt.Errorf("storing %s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+// visiblePods are the pods that a scheduler's snapshot holds: bound to a node that exists, and not finished (its
+// informer does not even ask for those that are).
+func visiblePods(c *cluster) []*corev1.Pod {
+	names := sets.New[string]()
+	for _, node := range c.nodes {
+		names.Insert(node.Name)
+	}
+	visible := make([]*corev1.Pod, 0, len(c.pods))
+	for _, pod := range c.pods {
+		finished := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+		if !finished && names.Has(pod.Spec.NodeName) {
+			visible = append(visible, pod)
+		}
+	}
+	return visible
+}

@@ -1,0 +1,157 @@
+"""`longshore doctor`: what this machine has and lacks, and the command that provides what is missing."""
+
+import functools
+import importlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from typing import NamedTuple
+
+import typer
+
+from longshore.cli.output import JsonOption, emit, write_table
+
+PYTHON_MINIMUM = (3, 11)
+PROGRAM_TIMEOUT_SECONDS = 60.0
+"""Generous: the first import of JAX on a cold disk takes tens of seconds."""
+
+# Run in a process of its own: the command line may not import JAX, and a broken install may end the process that tries.
+JAX_PROBE = """
+import jax
+jax.config.update("jax_enable_x64", True)
+value = jax.numpy.asarray(2**40) + 1
+assert value.dtype == "int64" and int(value) == 2**40 + 1, value
+print(jax.__version__, "on", jax.default_backend(), "with int64")
+"""
+
+
+class Check(NamedTuple):
+    """What was looked for, and how it stands."""
+
+    name: str
+    status: str
+    """`ok` or `missing`."""
+    detail: str
+    """The version or place that was found, or why it does not count."""
+    is_essential: bool
+    """Whether longshore's own commands need it; the others serve tests, training or the lab."""
+    provided_by: str
+    """The command that provides it."""
+
+
+class Found(NamedTuple):
+    """The outcome of looking for one thing."""
+
+    is_ok: bool
+    detail: str
+
+
+class Probe(NamedTuple):
+    """One thing to look for."""
+
+    name: str
+    find: Callable[[], Found]
+    is_essential: bool
+    provided_by: str
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command(name="doctor")(doctor)
+
+
+def doctor(json_mode: JsonOption = False) -> None:
+    """Show what this machine has and lacks; exit 1 if an essential part is missing."""
+    checks = run_checks(all_probes())
+    is_ok = all(check.status == "ok" for check in checks if check.is_essential)
+    emit(json_mode, {"ok": is_ok, "checks": [check._asdict() for check in checks]}, functools.partial(_render, checks))
+    if not is_ok:
+        raise typer.Exit(1)
+
+
+def run_checks(probes: tuple[Probe, ...]) -> list[Check]:
+    """Look for everything in turn."""
+    checks = []
+    for probe in probes:
+        found = probe.find()
+        status = "ok" if found.is_ok else "missing"
+        checks.append(Check(probe.name, status, found.detail, probe.is_essential, probe.provided_by))
+    return checks
+
+
+def _render(checks: list[Check]) -> None:
+    rows = []
+    for check in checks:
+        status = check.status if check.status == "ok" or check.is_essential else "missing (optional)"
+        rows.append((check.name, status, check.detail, "" if check.status == "ok" else check.provided_by))
+    write_table(("part", "status", "found", "provided by"), rows)
+
+
+def required_packages() -> tuple[str, ...]:
+    """Return the packages that longshore itself declares, without those of its extras."""
+    requirements = metadata.requires("longshore") or []
+    return tuple(re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in requirements if "extra ==" not in text)
+
+
+def find_python() -> Found:
+    """Compare the running Python with the oldest that works."""
+    return Found(sys.version_info >= PYTHON_MINIMUM, platform.python_version())
+
+
+def find_package(distribution: str) -> Found:
+    """Look for an installed Python package."""
+    try:
+        return Found(True, metadata.version(distribution))
+    except metadata.PackageNotFoundError:
+        return Found(False, "not installed")
+
+
+def find_jax() -> Found:
+    """Import JAX in another process and see that 64-bit integers stay whole."""
+    return _run_program([sys.executable, "-c", JAX_PROBE])
+
+
+def find_program(names: tuple[str, ...], version_argument: str) -> Found:
+    """Look for the first of several names of a program and ask it for its version."""
+    for name in names:
+        path = shutil.which(name)
+        if path is not None:
+            return _run_program([path, version_argument])
+    return Found(False, "not on the PATH")
+
+
+def find_oracle() -> Found:
+    """Look for the built oracle in the cache of the lab."""
+    try:
+        path = importlib.import_module("longshore.lab.build").oracle_path()
+    except ModuleNotFoundError:
+        return Found(False, "no `longshore.lab.build` in this installation")
+    return Found(path.is_file(), str(path) if path.is_file() else "not built")
+
+
+def _run_program(command: list[str]) -> Found:
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_TIMEOUT_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Found(False, f"does not run: {error}")
+    # A program that fails says why in its last line; a version is in the first.
+    lines = (result.stdout if result.returncode == 0 else result.stderr).strip().splitlines()
+    return Found(result.returncode == 0, (lines[0] if result.returncode == 0 else lines[-1]) if lines else "")
+
+
+def all_probes() -> tuple[Probe, ...]:
+    """Return everything to look for: the essentials first."""
+    chromium = ("chromium", "chromium-browser", "google-chrome")
+    return (
+        Probe("python", find_python, True, "a Python of at least 3.11, then `make setup`"),
+        *(Probe(name, functools.partial(find_package, name), True, "make setup") for name in required_packages()),
+        Probe("jax", find_jax, False, "make setup"),
+        Probe("go", functools.partial(find_program, ("go",), "version"), False, "make controlplane"),
+        Probe("oracle", find_oracle, False, "make controlplane"),
+        Probe("chromium", functools.partial(find_program, chromium, "--version"), False, "apt-get install chromium"),
+        Probe("git", functools.partial(find_program, ("git",), "--version"), False, "apt-get install git"),
+    )

@@ -1,0 +1,52 @@
+"""How commands speak: data on stdout, as text or as one JSON object; everything else on stderr."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
+
+import typer
+
+SCHEMA_VERSION = 1
+"""Version of the JSON objects; it goes up when a field changes its meaning or goes away, not when one is added."""
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+"""The type of every command's `json_mode` argument."""
+
+WIDTH_WITHOUT_TERMINAL = 10_000
+"""Columns for tables that go to a file or a pipe: wide enough that a line is never broken, so that `grep` works."""
+
+
+def emit(json_mode: bool, payload: Mapping[str, object], render: Callable[[], None]) -> None:
+    """Print `payload` as one JSON object with a `schema` field, or call `render`, which prints text.
+
+    The payload may hold what msgspec encodes: plain values, dataclasses, named tuples and structs, but no arrays.
+    """
+    if not json_mode:
+        render()
+        return
+    import msgspec
+
+    print(msgspec.json.encode({"schema": SCHEMA_VERSION, **payload}).decode())
+
+
+def write_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows under headers, in columns as wide as their content."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(Text(header), overflow="fold")
+    for row in rows:
+        # Text, not str: a name with square brackets is not markup.
+        table.add_row(*(Text(cell) for cell in row))
+    console = Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
+    with console.capture() as capture:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def note(message: str) -> None:
+    """Print progress or a remark on stderr, so that stdout stays data."""
+    print(message, file=sys.stderr, flush=True)

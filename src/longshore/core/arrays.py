@@ -1,0 +1,133 @@
+"""The cluster as padded arrays: the array-side state type, NumPy when live and JAX when simulated.
+
+Named tuples all the way, so that JAX takes them as they are. Axis names: `nodes`, `classes` (distinct pod specs),
+`resources` (CPU, memory, ephemeral storage, then extended ones by name), `queries` (rows of the counter table), `keys`
+(topology keys), `devices` (GPUs of a node). Rows beyond the real nodes are padding.
+
+Everything that depends on other pods reads `state.counts[queries, nodes]`; placing a pod of class c on node n adds
+`tables.match[:, c]` to column n. A term table with width 0 means that no class has such a term, and its filter costs nothing.
+"""
+
+from typing import NamedTuple
+
+from longshore.core.ops import Array
+
+
+class NodeArrays(NamedTuple):
+    """What a node is."""
+
+    is_real: Array  # [nodes] bool; False = padding
+    allocatable: Array  # [nodes, resources] int64
+    allowed_pods: Array  # [nodes] int64
+    domain: Array  # [keys, nodes] int32; 0 = the node lacks the key, 1 = its value is the empty string
+    name_rank: Array  # [nodes] int32; position in the order of names, for ties
+    gpu_capacity: Array  # [nodes, devices] int64 milli; 0 = no such device
+    gpu_model: Array  # [nodes] int32; -1 = none
+    power_curve: Array  # [nodes, points] float64 watts at even steps of CPU use
+    cost_per_hour: Array  # [nodes] float64
+    carbon_grams_per_kwh: Array  # [nodes] float64
+
+
+class Readings(NamedTuple):
+    """What was last measured on a node; `*_known` says whether it was."""
+
+    latency_ms: Array  # [nodes] float64
+    latency_known: Array  # [nodes] bool
+    connections: Array  # [nodes] float64
+    connections_known: Array  # [nodes] bool
+    traffic: Array  # [nodes] float64 bytes per second
+    traffic_known: Array  # [nodes] bool
+    cpu_ratio: Array  # [nodes] float64 measured use, 0..1
+    cpu_known: Array  # [nodes] bool
+
+
+class Tables(NamedTuple):
+    """Rows that classes point at. Row 0 is neutral: a mask that allows all, a weight of zero, a query that counts nothing."""
+
+    masks: Array  # [masks, nodes] bool
+    weights: Array  # [weights, nodes] int64
+    match: Array  # [queries, classes] int64; what one pod of the class adds to the query's counter
+    log_size: Array  # [nodes + 3] float64; ln(i), as upstream's library computes it
+    typical_cpu_millis: Array  # [typical] int64
+    typical_gpu_milli: Array  # [typical] int64; 0 = wants no GPU
+    typical_gpu_count: Array  # [typical] int64
+    typical_model_ok: Array  # [typical, nodes] bool
+    typical_share: Array  # [typical] float64, sums to 1
+
+
+class Terms(NamedTuple):
+    """Conditions on other pods, per class. A query of 0 is padding."""
+
+    query: Array  # [classes, terms] int32
+    key: Array  # [classes, terms] int32; row of `nodes.domain`
+
+
+class SpreadTerms(NamedTuple):
+    """Topology spread constraints, per class."""
+
+    query: Array  # [classes, terms] int32
+    key: Array  # [classes, terms] int32
+    max_skew: Array  # [classes, terms] int64
+    min_domains: Array  # [classes, terms] int64
+    self_match: Array  # [classes, terms] int64; 1 if the class matches its own selector
+    honors_affinity: Array  # [classes, terms] bool
+    honors_taints: Array  # [classes, terms] bool
+    is_hostname: Array  # [classes, terms] bool
+
+
+class ClassArrays(NamedTuple):
+    """What a class of pods asks for."""
+
+    request: Array  # [classes, resources] int64
+    nonzero_request: Array  # [classes, 2] int64; CPU and memory as existing pods count in scores
+    score_request: Array  # [classes, 2] int64; CPU and memory as the pod itself counts when it is scored
+    prefilter_mask: Array  # [classes] int32; rows of `tables.masks`
+    node_name_mask: Array
+    unschedulable_mask: Array
+    taint_mask: Array
+    affinity_mask: Array
+    volume_mask: Array
+    gpu_model_mask: Array
+    taint_weight: Array  # [classes] int32; rows of `tables.weights`
+    affinity_weight: Array
+    image_weight: Array
+    ports: Array  # [classes, terms] int32 queries that must count 0 on the node
+    hard_spread: SpreadTerms
+    soft_spread: SpreadTerms
+    soft_is_default: Array  # [classes] bool; the cluster's default spread, which tolerates nodes without the key
+    affinity: Terms  # required; all terms of a class share one query (pods that match all of them)
+    affinity_self: Array  # [classes] bool; the class matches its own affinity terms
+    anti_affinity: Terms  # required
+    repelled_by: Terms  # required anti-affinity of others that matches this class
+    preferred: Terms  # weighted terms, own and of others; weights are in `preferred_weight` and in `tables.match`
+    preferred_weight: Array  # [classes, terms] int64
+    gpu_count: Array  # [classes] int64
+    gpu_milli: Array  # [classes] int64 per device; 0 = wants no GPU
+    gpu_kind_query: Array  # [classes] int32; counts pods of the same GPU kind
+    gpu_any_query: Array  # [] int32; counts pods that hold any GPU
+    latency_soft_ms: Array  # [classes] float64; inf = no limit
+    latency_hard_ms: Array  # [classes] float64; inf = no limit
+    has_latency_limits: Array  # [classes] bool; both limits are set
+
+
+class State(NamedTuple):
+    """What placements change."""
+
+    requested: Array  # [nodes, resources] int64
+    nonzero_requested: Array  # [nodes, 2] int64
+    pod_count: Array  # [nodes] int64
+    counts: Array  # [queries, nodes] int64
+    gpu_used: Array  # [nodes, devices] int64 milli
+    last_node: Array  # [] int32; where the last pod went, -1 at the start
+    step: Array  # [] uint32; placements so far
+    seed: Array  # [] uint32; with `step`, all the randomness there is
+
+
+class ClusterArrays(NamedTuple):
+    """A cluster, its classes of pods and its present state."""
+
+    nodes: NodeArrays
+    readings: Readings
+    tables: Tables
+    classes: ClassArrays
+    state: State

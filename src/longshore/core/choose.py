@@ -1,0 +1,25 @@
+"""Choosing: the best score among feasible nodes, and what happens when several are best."""
+
+import numpy as np
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array, hash_uint32, namespace
+
+TIE_TOLERANCE = 1e-6
+
+
+def choose(arrays: ClusterArrays, scores: Array, feasible: Array, *, has_random_ties: bool = False) -> Array:
+    """Return the node with the best score, -1 if none is feasible.
+
+    Scores within 1e-6 of the best tie. Ties go to the lowest node name or, where the policy says so, to one of them at
+    random by the state's seed and step, as upstream does.
+    """
+    xp = namespace(feasible)
+    best = xp.where(feasible, scores, -xp.inf).max()
+    tied = feasible & (scores >= best - TIE_TOLERANCE)
+    if has_random_ties:
+        order = hash_uint32(arrays.state.seed, arrays.state.step, arrays.nodes.name_rank).astype(xp.int64)
+    else:
+        order = arrays.nodes.name_rank.astype(xp.int64)
+    node = xp.argmin(xp.where(tied, order, np.iinfo(np.int64).max))
+    return xp.where(feasible.any(), node, -1)

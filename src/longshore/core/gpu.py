@@ -1,0 +1,45 @@
+"""GPU devices inside a node: which ones a pod would take, on every node at once."""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array, namespace
+
+WHOLE_GPU_MILLI = 1000
+_FULL = 1 << 30
+
+
+def free_milli(arrays: ClusterArrays) -> Array:
+    """Return what is left of every device [nodes, devices]."""
+    return arrays.nodes.gpu_capacity - arrays.state.gpu_used
+
+
+def fits(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Say where enough devices have enough left [nodes]; true everywhere for a pod that wants none."""
+    milli, count = arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]
+    free = free_milli(arrays)
+    usable = (free >= milli) & (arrays.nodes.gpu_capacity > 0)
+    return (usable.sum(axis=1) >= count) | (milli == 0)
+
+
+def best_fit(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Return the milli that the pod takes from every device [nodes, devices] if it goes to the fullest devices that fit.
+
+    A share goes to the device with the least left over; whole devices are taken in order. Nodes that cannot hold the pod
+    get what fits; the filter keeps such nodes away.
+    """
+    xp = namespace(arrays.state.gpu_used)
+    milli, count = arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]
+    free = free_milli(arrays)
+    usable = (free >= milli) & (arrays.nodes.gpu_capacity > 0)
+    return take_in_order(xp.where(usable, free, _FULL), usable, milli, count)
+
+
+def take_in_order(preference: Array, usable: Array, milli: Array, count: Array) -> Array:
+    """Take `milli` from the `count` usable devices with the lowest preference, the first of equals first."""
+    xp = namespace(preference)
+    devices = xp.arange(preference.shape[1])
+    # The rank of a device = how many come before it; few devices per node make the square cheap.
+    before = (preference[:, None, :] < preference[:, :, None]) | (
+        (preference[:, None, :] == preference[:, :, None]) & (devices[None, None, :] < devices[None, :, None])
+    )
+    rank = (before & usable[:, None, :]).sum(axis=2)
+    return xp.where(usable & (rank < count), milli, 0)

@@ -1,0 +1,153 @@
+"""Watts from arrays: what nodes draw by their own curve, what one more pod would add, and PWR's model of GPU nodes.
+
+A node's curve holds its watts at even steps of CPU use (requested by allocatable, cut to 0..1), linear between them:
+two points are the linear model, more are a measured curve. A node without pods is idle: it draws the first point of its
+curve, or nothing where idle nodes are switched off. Padding rows draw nothing. The objectives `watts` and `carbon` and
+the heuristic `low-power` read this file.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.errors import UnknownNameError
+from longshore.core.gpu import WHOLE_GPU_MILLI
+from longshore.core.ops import Array, namespace
+from longshore.core.resources import CORE_RESOURCES, CPU
+
+CPU_COLUMN = CORE_RESOURCES.index(CPU)
+
+# PWR (CCGrid'25): vCPUs come two to a core, cores sixteen to a socket.
+MILLIS_PER_CORE = 2000
+CORES_PER_SOCKET = 16
+SOCKET_IDLE_WATTS = 15.0
+SOCKET_ACTIVE_WATTS = 120.0
+
+
+class DeviceWatts(NamedTuple):
+    """What one GPU draws."""
+
+    idle: float
+    full: float
+
+
+PWR_DEVICE_WATTS: Mapping[str, DeviceWatts] = MappingProxyType(
+    {
+        "T4": DeviceWatts(10.0, 70.0),
+        "A10": DeviceWatts(30.0, 150.0),
+        "G2": DeviceWatts(30.0, 150.0),
+        "P100": DeviceWatts(25.0, 250.0),
+        "V100": DeviceWatts(30.0, 300.0),
+        "V100M16": DeviceWatts(30.0, 300.0),
+        "V100M32": DeviceWatts(30.0, 300.0),
+        "A100": DeviceWatts(50.0, 400.0),
+        "G3": DeviceWatts(50.0, 400.0),
+    }
+)
+"""PWR's figures by GPU model. The names are those of the public GPU trace that it was measured on, where G2 and G3 are
+not told."""
+
+
+class GpuWatts(NamedTuple):
+    """What one GPU of every node draws; zero where the node has none."""
+
+    idle: Array  # [nodes] float64
+    full: Array  # [nodes] float64
+
+
+def use_ratio(requested: Array, allocatable: Array) -> Array:
+    """Return requested by allocatable as float64, 0 where nothing is allocatable; overcommit gives more than 1."""
+    xp = namespace(allocatable)
+    has_any = allocatable > 0
+    return xp.where(has_any, requested / xp.where(has_any, allocatable, 1), 0.0)
+
+
+def watts_at(power_curve: Array, cpu_ratio: Array) -> Array:
+    """Read every node's curve [nodes, points] at its CPU use [nodes]."""
+    xp = namespace(power_curve)
+    steps = power_curve.shape[1] - 1
+    if steps == 0:
+        return power_curve[:, 0]
+    position = xp.clip(cpu_ratio, 0.0, 1.0) * steps
+    # Full use is the end of the last step, not the start of one more.
+    lower = xp.clip(xp.floor(position), 0, steps - 1).astype(xp.int64)
+    low = xp.take_along_axis(power_curve, lower[:, None], axis=1)[:, 0]
+    high = xp.take_along_axis(power_curve, lower[:, None] + 1, axis=1)[:, 0]
+    return low + (high - low) * (position - lower)
+
+
+def node_watts(arrays: ClusterArrays, switch_off_idle: bool = False) -> Array:
+    """Return what every node draws now [nodes]."""
+    nodes, state = arrays.nodes, arrays.state
+    xp = namespace(state.requested)
+    ratio = use_ratio(state.requested[:, CPU_COLUMN], nodes.allocatable[:, CPU_COLUMN])
+    draws = nodes.is_real & (state.pod_count > 0) if switch_off_idle else nodes.is_real
+    return xp.where(draws, watts_at(nodes.power_curve, ratio), 0.0)
+
+
+def cluster_watts(arrays: ClusterArrays, switch_off_idle: bool = False) -> Array:
+    """Return what the whole cluster draws now."""
+    return node_watts(arrays, switch_off_idle).sum()
+
+
+def added_watts(arrays: ClusterArrays, pod_class: Array, switch_off_idle: bool = False) -> Array:
+    """Return the extra watts of the cluster if the pod went to each node [nodes].
+
+    Where idle nodes are switched off, the first pod of a node also pays for switching it on.
+    """
+    nodes, state = arrays.nodes, arrays.state
+    xp = namespace(state.requested)
+    requested = state.requested[:, CPU_COLUMN] + arrays.classes.request[pod_class, CPU_COLUMN]
+    after = watts_at(nodes.power_curve, use_ratio(requested, nodes.allocatable[:, CPU_COLUMN]))
+    return xp.where(nodes.is_real, after - node_watts(arrays, switch_off_idle), 0.0)
+
+
+def pwr_gpu_watts(gpu_models: Sequence[str], num_rows: int | None = None) -> GpuWatts:
+    """Look up PWR's figures for the nodes' GPU models, in the order of the nodes; an empty name is a node without GPUs.
+
+    Args:
+        gpu_models: `[node.gpu_model for node in snapshot.nodes]`.
+        num_rows: rows of the node axis where it is padded.
+
+    Raises:
+        UnknownNameError: if PWR has no figure for a model; the message offers the nearest.
+    """
+    idle, full = np.zeros(num_rows or len(gpu_models)), np.zeros(num_rows or len(gpu_models))
+    for row, model in enumerate(gpu_models):
+        if model and model not in PWR_DEVICE_WATTS:
+            raise UnknownNameError("GPU model", model, PWR_DEVICE_WATTS)
+        idle[row], full[row] = PWR_DEVICE_WATTS[model] if model else (0.0, 0.0)
+    return GpuWatts(idle, full)
+
+
+def pwr_node_watts(
+    arrays: ClusterArrays, gpu_watts: GpuWatts, free_milli: Array = None, free_cpu_millis: Array = None
+) -> Array:
+    """Return what every node draws by PWR's model [nodes], in which no node is ever switched off.
+
+    watts = Σ GPUs (idle if wholly free, else full) + 15·(idle sockets) + 120·(active sockets), with
+    cores = ⌈vCPU / 2⌉, idle cores = ⌊free vCPU / 2⌋, sockets = ⌈cores / 16⌉, active = ⌈(cores - idle cores) / 16⌉.
+
+    Args:
+        arrays: the cluster.
+        gpu_watts: from `pwr_gpu_watts`.
+        free_milli: what is left of every GPU [..., nodes, devices], if not as in the arrays: to ask "what if".
+        free_cpu_millis: what is left of every node's CPU [..., nodes], likewise.
+    """
+    nodes, state = arrays.nodes, arrays.state
+    xp = namespace(state.requested)
+    capacity = nodes.allocatable[:, CPU_COLUMN]
+    free = nodes.gpu_capacity - state.gpu_used if free_milli is None else free_milli
+    free_cpu = capacity - state.requested[:, CPU_COLUMN] if free_cpu_millis is None else free_cpu_millis
+    has_device = nodes.gpu_capacity > 0
+    num_idle = (has_device & (free >= WHOLE_GPU_MILLI)).sum(axis=-1)
+    num_busy = has_device.sum(axis=-1) - num_idle
+    cores = -(-capacity // MILLIS_PER_CORE)
+    busy_cores = cores - xp.maximum(free_cpu, 0) // MILLIS_PER_CORE
+    sockets, active = -(-cores // CORES_PER_SOCKET), -(-busy_cores // CORES_PER_SOCKET)
+    of_gpus = num_idle * xp.asarray(gpu_watts.idle) + num_busy * xp.asarray(gpu_watts.full)
+    of_sockets = (sockets - active) * SOCKET_IDLE_WATTS + active * SOCKET_ACTIVE_WATTS
+    return xp.where(nodes.is_real, of_gpus + of_sockets, 0.0)

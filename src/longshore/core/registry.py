@@ -1,0 +1,78 @@
+"""A registry: the names of one kind of unit (filter, policy, objective, workload) and where each lives.
+
+A room's `__init__.py` holds the table as a literal, `"name": "module:attribute"`; other packages add to it by entry
+points of the group `longshore.<room>`. Nothing is imported until `load` or `describe` asks for it. The command line,
+the reference docs and the matrix tests all read these registries, so a new unit is one file and one line.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+
+from longshore.core.errors import LongshoreError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Names of one kind of unit, each with the place that it is loaded from."""
+
+    kind: str
+    """What one entry is called in messages, singular: `filter`."""
+
+    table: Mapping[str, str]
+    """Name to `module:attribute`, in the order in which lists show them."""
+
+    entry_point_group: str
+    """The entry point group by which other packages add entries: `longshore.filters`."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return every name: the table's in its order, then those of other packages, sorted."""
+        return tuple(self._targets())
+
+    def target(self, name: str) -> str:
+        """Return the `module:attribute` that `name` stands for.
+
+        Raises:
+            UnknownNameError: if there is no such name; the message offers the nearest.
+        """
+        targets = self._targets()
+        if name not in targets:
+            raise UnknownNameError(self.kind, name, targets)
+        return targets[name]
+
+    def load(self, name: str) -> object:
+        """Import and return the attribute behind `name`; the caller knows its type."""
+        module_name, _, attribute = self.target(name).partition(":")
+        found: object = self._import_module(name, module_name)
+        for part in attribute.split("."):
+            if not hasattr(found, part):
+                raise LongshoreError(
+                    f"{self.kind} `{name}` should be `{attribute}` in `{module_name}`, which has no such name",
+                    f"correct the entry `{name}` of `{self.entry_point_group}`",
+                )
+            found = getattr(found, part)
+        return found
+
+    def describe(self, name: str) -> str:
+        """Return the first line of the docstring of the module that holds `name`."""
+        module = self._import_module(name, self.target(name).partition(":")[0])
+        lines = (getattr(module, "__doc__", None) or "").strip().splitlines()
+        return lines[0].strip() if lines else ""
+
+    def _targets(self) -> dict[str, str]:
+        targets = dict(self.table)
+        for entry in sorted(metadata.entry_points(group=self.entry_point_group), key=lambda entry: entry.name):
+            # Our own names win: an installed package must not silently change what a documented name means.
+            targets.setdefault(entry.name, f"{entry.module}:{entry.attr}")
+        return targets
+
+    def _import_module(self, name: str, module_name: str) -> object:
+        try:
+            return importlib.import_module(module_name)
+        except ModuleNotFoundError as error:
+            raise LongshoreError(
+                f"{self.kind} `{name}` needs the module `{error.name}`, which is not installed",
+                f"install the package that provides `{error.name}`, or correct the entry `{name}` of "
+                f"`{self.entry_point_group}`",
+            ) from error

@@ -1,0 +1,282 @@
+"""Kubernetes objects to our words: one object in, one word out, or a refusal that names object, field and reason."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from longshore.core.errors import ObjectError, QuantityError
+from longshore.core.labels import freeze
+from longshore.core.node import Image, Node, NodePower, NodeReadings, Taint
+from longshore.core.pod import (
+    LATENCY_HARD_ANNOTATION,
+    LATENCY_SOFT_ANNOTATION,
+    Container,
+    GpuRequest,
+    HostPort,
+    Owner,
+    Pod,
+    PodSpec,
+    ResourceNanos,
+    Toleration,
+    Volume,
+)
+from longshore.core.quantity import parse_nanos
+from longshore.kube import annotations, selectors, wire
+
+Value = TypeVar("Value")
+_ANY_IP = HostPort(0).ip
+_DEFAULT_NODE = Node("")
+
+
+def node(source: wire.Node) -> Node:
+    """Convert a node.
+
+    Raises:
+        ObjectError: a quantity or annotation cannot be read.
+    """
+    name, notes = source.metadata.name, source.metadata.annotations or {}
+    read = _Reader("Node", name)
+    labels = source.metadata.labels or {}
+    latency = read.number(notes, annotations.LATENCY_MS)
+    cost = read.number(notes, annotations.COST_PER_HOUR)
+    carbon = read.number(notes, annotations.CARBON_GRAMS_PER_KWH)
+    return Node(
+        name=name,
+        allocatable=read.resources("status.allocatable", source.status.allocatable),
+        capacity=read.resources("status.capacity", source.status.capacity),
+        labels=freeze(labels),
+        annotations=freeze(notes),
+        taints=tuple(Taint(taint.key, taint.value, taint.effect) for taint in source.spec.taints or ()),
+        is_unschedulable=source.spec.unschedulable,
+        images=tuple(Image(tuple(image.names or ()), image.size_bytes) for image in source.status.images or ()),
+        gpu_count=read.whole(notes, annotations.GPU_COUNT, 0, 1024) or 0,
+        gpu_model=notes.get(annotations.GPU_MODEL, labels.get(annotations.GPU_MODEL, "")),
+        readings=NodeReadings(latency_ms=latency),
+        power=_power(read, notes),
+        cost_per_hour=_DEFAULT_NODE.cost_per_hour if cost is None else cost,
+        carbon_grams_per_kwh=_DEFAULT_NODE.carbon_grams_per_kwh if carbon is None else carbon,
+    )
+
+
+def pod(source: wire.Pod, *, is_incoming: bool = False) -> Pod:
+    """Convert a pod; `is_incoming` treats one that names a node as still to be placed.
+
+    Raises:
+        ObjectError: a quantity, selector or annotation cannot be read.
+    """
+    meta, spec, notes = source.metadata, source.spec, source.metadata.annotations or {}
+    read = _Reader("Pod", f"{meta.namespace or 'default'}/{meta.name}")
+    is_bound = bool(spec.node_name) and not is_incoming
+    return Pod(
+        name=meta.name,
+        spec=_pod_spec(read, source, "" if is_bound else spec.node_name),
+        uid=meta.uid,
+        bound_to=spec.node_name if is_bound else "",
+        priority=spec.priority or 0,
+        scheduler_name=spec.scheduler_name or "default-scheduler",
+        scheduling_gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
+        annotations=freeze(notes),
+        gpu_devices=read.whole_list(notes, annotations.GPU_DEVICES),
+        unmodelled=_unmodelled(spec),
+    )
+
+
+def _pod_spec(read: "_Reader", source: wire.Pod, node_name: str) -> PodSpec:
+    meta, spec, affinity = source.metadata, source.spec, source.spec.affinity or wire.Affinity()
+    notes, labels = meta.annotations or {}, meta.labels or {}
+    own_node = affinity.node_affinity or wire.NodeAffinity()
+    pods, anti = affinity.pod_affinity, affinity.pod_anti_affinity
+    spread = spec.topology_spread_constraints or ()
+    select = read.selectors
+    return PodSpec(
+        namespace=meta.namespace or "default",
+        labels=freeze(labels),
+        containers=_containers(read, source, is_init=False),
+        init_containers=_containers(read, source, is_init=True),
+        overhead=read.resources("spec.overhead", spec.overhead),
+        pod_requests=_pod_level(read, source),
+        tolerations=tuple(Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations or ()),
+        node_name=node_name,
+        node_selector=freeze(spec.node_selector),
+        node_affinity=select("spec.affinity.nodeAffinity", lambda: selectors.node_terms(own_node.required)),
+        node_preferences=select("spec.affinity.nodeAffinity", lambda: selectors.node_preferences(own_node.preferred)),
+        affinity=select("spec.affinity.podAffinity", lambda: selectors.affinity_terms(pods)),
+        anti_affinity=select("spec.affinity.podAntiAffinity", lambda: selectors.affinity_terms(anti)),
+        preferred_affinity=select("spec.affinity.podAffinity", lambda: selectors.weighted_terms(pods)),
+        preferred_anti_affinity=select("spec.affinity.podAntiAffinity", lambda: selectors.weighted_terms(anti)),
+        spread=select(
+            "spec.topologySpreadConstraints",
+            lambda: tuple(selectors.spread_constraint(constraint, labels) for constraint in spread),
+        ),
+        owner=_owner(meta),
+        volumes=tuple(_volume(read, volume) for volume in spec.volumes or ()),
+        gpu=_gpu(read, notes),
+        latency_soft_ms=read.number(notes, LATENCY_SOFT_ANNOTATION),
+        latency_hard_ms=read.number(notes, LATENCY_HARD_ANNOTATION),
+        is_terminating=meta.deletion_timestamp is not None,
+    )
+
+
+class _Reader:
+    """Reads the parts of one object and signs refusals with its name."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
+
+    def refuse(self, field: str, reason: str) -> ObjectError:
+        return ObjectError(self.kind, self.name, field, reason)
+
+    def resources(self, field: str, source: wire.ResourceMap | None) -> ResourceNanos:
+        pairs = []
+        for name, quantity in (source or {}).items():
+            try:
+                nanos = parse_nanos(quantity if isinstance(quantity, str) else str(quantity))
+            except QuantityError as error:
+                raise self.refuse(f"{field}.{name}", error.message) from error
+            if nanos < 0:
+                raise self.refuse(f"{field}.{name}", f"`{quantity}` is negative")
+            pairs.append((name, nanos))
+        return tuple(sorted(pairs))
+
+    def selectors(self, field: str, convert: Callable[[], Value]) -> Value:
+        try:
+            return convert()
+        except selectors.SelectorRefusal as error:
+            raise self.refuse(field, str(error)) from error
+
+    def number(self, notes: Mapping[str, str], key: str) -> float | None:
+        text = notes.get(key)
+        if text is None:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not 0 <= value < float("inf"):
+            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a number of 0 or more")
+        return value
+
+    def whole(self, notes: Mapping[str, str], key: str, low: int, high: int) -> int | None:
+        text = notes.get(key)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a whole number from {low} to {high}")
+        return int(text)
+
+    def whole_list(self, notes: Mapping[str, str], key: str) -> tuple[int, ...] | None:
+        text = notes.get(key)
+        if text is None:
+            return None
+        parts = text.split(",")
+        if not all(part.isascii() and part.isdigit() for part in parts):
+            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a list of device numbers such as `0,1`")
+        return tuple(int(part) for part in parts)
+
+
+def _containers(read: _Reader, source: wire.Pod, *, is_init: bool) -> tuple[Container, ...]:
+    spec, status = source.spec, source.status
+    field = "initContainers" if is_init else "containers"
+    statuses = {s.name: s for s in (status.init_container_statuses if is_init else status.container_statuses) or ()}
+    converted = []
+    for i, container in enumerate((spec.init_containers if is_init else spec.containers) or ()):
+        path, needs = f"spec.{field}[{i}]", container.resources or wire.ResourceRequirements()
+        is_sidecar = is_init and container.restart_policy == "Always"
+        requests = read.resources(f"{path}.resources.requests", needs.requests)
+        given = statuses.get(container.name)
+        if given is not None and given.resources is not None and (is_sidecar or not is_init):
+            requests = _resized(read, source, requests, given.resources.requests, given.allocated_resources)
+        ports = [port for port in container.ports or () if port.host_port > 0]
+        converted.append(
+            Container(
+                image=container.image,
+                requests=requests,
+                limits=read.resources(f"{path}.resources.limits", needs.limits),
+                ports=tuple(HostPort(port.host_port, port.protocol or "TCP", port.host_ip or _ANY_IP) for port in ports),
+                is_sidecar=is_sidecar,
+            )
+        )
+    return tuple(converted)
+
+
+def _pod_level(read: _Reader, source: wire.Pod) -> ResourceNanos:
+    wanted = source.spec.resources
+    requests = read.resources("spec.resources.requests", wanted.requests if wanted else None)
+    if not requests or source.status.resources is None:
+        return requests
+    given = dict(_resized(read, source, requests, source.status.resources.requests, source.status.allocated_resources))
+    return tuple((name, given.get(name, 0)) for name, _ in requests)
+
+
+def _resized(
+    read: _Reader,
+    source: wire.Pod,
+    wanted: ResourceNanos,
+    actuated: wire.ResourceMap | None,
+    allocated: wire.ResourceMap | None,
+) -> ResourceNanos:
+    """While a resize is under way a pod counts for the most of what it wants, has and was promised.
+
+    A resize that can never happen does not count as wanted.
+    """
+    pending = next((c for c in source.status.conditions or () if c.type == "PodResizePending"), None)
+    is_infeasible = pending is not None and pending.reason == "Infeasible"
+    most: dict[str, int] = {} if is_infeasible else dict(wanted)
+    for held in (actuated, allocated):
+        for name, nanos in read.resources("status.containerStatuses", held):
+            most[name] = max(most.get(name, nanos), nanos)
+    return tuple(sorted(most.items()))
+
+
+def _owner(meta: wire.ObjectMeta) -> Owner | None:
+    for reference in meta.owner_references or ():
+        if reference.controller:
+            return Owner(reference.api_version, reference.kind, reference.name)
+    return None
+
+
+def _volume(read: _Reader, source: dict[str, msgspec.Raw]) -> Volume:
+    """Name a volume's source; every volume has exactly one beside its name."""
+    kinds = [key for key in source if key != "name"]
+    kind = kinds[0] if kinds else "emptyDir"
+    try:
+        if kind == "persistentVolumeClaim":
+            return Volume(kind, msgspec.json.decode(source[kind], type=wire.ClaimSource).claim_name)
+        if kind == "image":
+            return Volume(kind, msgspec.json.decode(source[kind], type=wire.ImageSource).reference)
+    except msgspec.ValidationError as error:
+        raise read.refuse(f"spec.volumes.{kind}", str(error)) from error
+    return Volume(kind)
+
+
+def _gpu(read: _Reader, notes: Mapping[str, str]) -> GpuRequest | None:
+    milli = read.whole(notes, annotations.GPU_MILLI, 1, 1000)
+    count = read.whole(notes, annotations.GPU_COUNT, 1, 1024)
+    if milli is None and count is None:
+        return None
+    if milli not in (None, 1000) and count not in (None, 1):
+        raise read.refuse(f"metadata.annotations[{annotations.GPU_MILLI}]", "a share is of one device only")
+    models = notes.get(annotations.GPU_MODEL, "")
+    return GpuRequest(count or 1, milli or 1000, tuple(sorted(model for model in models.split("|") if model)))
+
+
+def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower:
+    text = notes.get(annotations.WATTS)
+    if text is None:
+        return _DEFAULT_NODE.power
+    curve = tuple(read.number({annotations.WATTS: part}, annotations.WATTS) or 0.0 for part in text.split(","))
+    if len(curve) < 2:
+        raise read.refuse(f"metadata.annotations[{annotations.WATTS}]", "needs two values or more: idle first, full last")
+    return NodePower(curve)
+
+
+def _unmodelled(spec: wire.PodSpec) -> tuple[str, ...]:
+    """List the fields in use that only plugins outside our filters read."""
+    rules = [rule for c in (spec.init_containers or []) + (spec.containers or []) for rule in c.restart_policy_rules or ()]
+    found = {
+        "spec.resourceClaims": bool(spec.resource_claims),
+        "spec.hostUsers": spec.host_users is False and bool(spec.host_network),
+        "spec.containers[*].restartPolicyRules": any(rule.action == "RestartAllContainers" for rule in rules),
+    }
+    return tuple(field for field, is_used in found.items() if is_used)

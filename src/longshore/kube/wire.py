@@ -1,0 +1,365 @@
+"""Kubernetes objects as they travel, narrowed to the fields that scheduling reads.
+
+msgspec checks types while it decodes and names the path of what is wrong; unknown fields are passed over.
+"""
+
+import msgspec
+
+Quantity = str | int | float
+ResourceMap = dict[str, Quantity]
+StringMap = dict[str, str]
+
+
+class Wire(msgspec.Struct, rename="camel", gc=False, frozen=True):
+    """Base: camelCase names on the wire."""
+
+
+class OwnerReference(Wire):
+    """A reference to the object that made another."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    controller: bool | None = None
+
+
+class ObjectMeta(Wire):
+    """Names, labels and owners."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: StringMap | None = None
+    annotations: StringMap | None = None
+    deletion_timestamp: str | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class SelectorRequirement(Wire):
+    """One expression of a label selector or node selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class LabelSelector(Wire):
+    """A label selector."""
+
+    match_labels: StringMap | None = None
+    match_expressions: list[SelectorRequirement] | None = None
+
+
+class ResourceRequirements(Wire):
+    """Requests and limits."""
+
+    requests: ResourceMap | None = None
+    limits: ResourceMap | None = None
+
+
+class ContainerPort(Wire):
+    """A container's port."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = ""
+
+
+class RestartRule(Wire):
+    """A rule for restarting a container, of which only the action matters here."""
+
+    action: str = ""
+
+
+class Container(Wire):
+    """A container."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements | None = None
+    ports: list[ContainerPort] | None = None
+    restart_policy: str | None = None
+    restart_policy_rules: list[RestartRule] | None = None
+
+
+class Toleration(Wire):
+    """A toleration."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSelectorTerm(Wire):
+    """A node selector term."""
+
+    match_expressions: list[SelectorRequirement] | None = None
+    match_fields: list[SelectorRequirement] | None = None
+
+
+class NodeSelector(Wire):
+    """Node selector terms, one of which must match."""
+
+    node_selector_terms: list[NodeSelectorTerm] | None = None
+
+
+class PreferredNode(Wire):
+    """A weighted node selector term."""
+
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class NodeAffinity(Wire):
+    """Conditions and wishes about the node."""
+
+    required: NodeSelector | None = msgspec.field(default=None, name=_REQUIRED)
+    preferred: list[PreferredNode] | None = msgspec.field(default=None, name=_PREFERRED)
+
+
+class PodAffinityTerm(Wire):
+    """A condition about other pods."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] | None = None
+    namespace_selector: LabelSelector | None = None
+
+
+class WeightedPodAffinityTerm(Wire):
+    """A wish about other pods."""
+
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Wire):
+    """Conditions and wishes about other pods; anti-affinity has the same shape."""
+
+    required: list[PodAffinityTerm] | None = msgspec.field(default=None, name=_REQUIRED)
+    preferred: list[WeightedPodAffinityTerm] | None = msgspec.field(default=None, name=_PREFERRED)
+
+
+class Affinity(Wire):
+    """All kinds of affinity."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Wire):
+    """A topology spread constraint."""
+
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: list[str] | None = None
+
+
+class ClaimSource(Wire):
+    """A volume's claim."""
+
+    claim_name: str = ""
+
+
+class ImageSource(Wire):
+    """A volume's image."""
+
+    reference: str = ""
+
+
+class SchedulingGate(Wire):
+    """A gate that holds the pod back."""
+
+    name: str = ""
+
+
+class PodSpec(Wire):
+    """A pod's specification."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    priority: int | None = None
+    containers: list[Container] | None = None
+    init_containers: list[Container] | None = None
+    overhead: ResourceMap | None = None
+    resources: ResourceRequirements | None = None
+    tolerations: list[Toleration] | None = None
+    node_selector: StringMap | None = None
+    affinity: Affinity | None = None
+    topology_spread_constraints: list[TopologySpreadConstraint] | None = None
+    volumes: list[dict[str, msgspec.Raw]] | None = None
+    scheduling_gates: list[SchedulingGate] | None = None
+    resource_claims: list[dict[str, msgspec.Raw]] | None = None
+    host_network: bool | None = None
+    host_users: bool | None = None
+
+
+class ContainerStatus(Wire):
+    """What the kubelet gave a container: after a resize it may differ from what the specification asks."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceMap | None = None
+
+
+class Condition(Wire):
+    """A condition in a status."""
+
+    type: str = ""
+    reason: str = ""
+
+
+class PodStatus(Wire):
+    """A pod's status."""
+
+    phase: str = ""
+    conditions: list[Condition] | None = None
+    container_statuses: list[ContainerStatus] | None = None
+    init_container_statuses: list[ContainerStatus] | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceMap | None = None
+
+
+class Pod(Wire):
+    """A pod."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class Taint(Wire):
+    """A taint."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(Wire):
+    """A node's specification."""
+
+    unschedulable: bool = False
+    taints: list[Taint] | None = None
+
+
+class ContainerImage(Wire):
+    """An image on a node."""
+
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
+class NodeStatus(Wire):
+    """A node's status."""
+
+    capacity: ResourceMap | None = None
+    allocatable: ResourceMap | None = None
+    images: list[ContainerImage] | None = None
+
+
+class Node(Wire):
+    """A node."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class Namespace(Wire):
+    """A namespace."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class ServiceSpec(Wire):
+    """A service's specification."""
+
+    selector: StringMap | None = None
+
+
+class Service(Wire):
+    """A service."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ServiceSpec = ServiceSpec()
+
+
+class ReplicationControllerSpec(Wire):
+    """A ReplicationController's specification: its selector is a plain map."""
+
+    selector: StringMap | None = None
+
+
+class ReplicationController(Wire):
+    """A ReplicationController."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
+class WorkloadSpec(Wire):
+    """A ReplicaSet's or StatefulSet's specification."""
+
+    selector: LabelSelector | None = None
+
+
+class Workload(Wire):
+    """A ReplicaSet or StatefulSet."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class PersistentVolumeSpec(Wire):
+    """A volume's specification."""
+
+    node_affinity: msgspec.Raw | None = None
+
+
+class PersistentVolume(Wire):
+    """A persistent volume."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+
+
+class PersistentVolumeClaimSpec(Wire):
+    """A claim's specification."""
+
+    volume_name: str = ""
+    access_modes: list[str] | None = None
+
+
+class PersistentVolumeClaim(Wire):
+    """A persistent volume claim."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+
+
+class TypeMeta(Wire):
+    """What an object says it is."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class ObjectList(Wire):
+    """What `kubectl get -o json` prints for several objects."""
+
+    kind: str
+    items: list[msgspec.Raw] | None = None

@@ -1,0 +1,114 @@
+"""Volumes of random pods: claims that are bound to volumes with zone labels, and sources that never matter.
+
+Claims, volumes and classes are consistent and fully bound, without node affinity: VolumeBinding accepts them on every
+node, so that what is left to decide is VolumeZone's.
+"""
+
+from longshore.lab.oracle.case_draw import Draw, Json, pick, pick_count
+from longshore.lab.oracle.case_plan import Plan
+from longshore.lab.oracle.case_vocabulary import BETA_REGION, BETA_ZONE, IMAGE_REFERENCES, REGION, REGIONS, ZONE, ZONES
+
+BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
+ZONE_SETS = ("zone-a__zone-b", "zone-b__zone-c", "zone-a__zone-b__zone-c", "zone-a__zone-a")
+# A set with an empty member cannot be read, and upstream then leaves the label out of account.
+UNREADABLE_ZONE_SETS = ("", "zone-a____zone-b")
+ZONE_VALUES = (*ZONES, *ZONES, *ZONE_SETS, *ZONE_SETS, *UNREADABLE_ZONE_SETS, "zone-d")
+REGION_VALUES = (*REGIONS, "region-1__region-2")
+NO_CLASS = ""
+
+
+def add_volumes(draw: Draw, plan: Plan, pod: Json) -> list[Json]:
+    """Give the pod volumes; return the claims, volumes and classes behind them."""
+    items: list[Json] = []
+    volumes: list[Json] = []
+    if "volumes" in plan.topics:
+        namespace = pod["metadata"]["namespace"]
+        class_name = "standard" if draw() < 0.85 else NO_CLASS
+        for position in range(pick(draw, (1, 1, 1, 2, 3))):
+            claim_name = f"data-{position}"
+            volumes.append({"name": claim_name, "persistentVolumeClaim": {"claimName": claim_name}})
+            labels = _draw_volume_labels(draw) if draw() < 0.1 + 1.4 * plan.required_share else {}
+            items.extend(_draw_bound_claim(draw, namespace, claim_name, class_name, labels))
+        if class_name:
+            items.append(_draw_class(draw, class_name))
+    if draw() < 0.1:
+        volumes.append({"name": "scratch", "emptyDir": {}})
+    if draw() < 0.06:
+        volumes.append({"name": "settings", "configMap": {"name": "settings", "defaultMode": 420}})
+    if "images" in plan.topics and draw() < 0.15:
+        reference = {"reference": pick(draw, IMAGE_REFERENCES), "pullPolicy": "IfNotPresent"}
+        volumes.append({"name": "artifact", "image": reference})
+    if volumes:
+        pod["spec"]["volumes"] = volumes
+    return items
+
+
+def _draw_bound_claim(
+    draw: Draw, namespace: str, claim_name: str, class_name: str, labels: dict[str, str]
+) -> tuple[Json, Json]:
+    volume_name = f"pv-{claim_name}"
+    modes = [pick(draw, ("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany"))]
+    metadata: Json = {"name": volume_name, "uid": f"{volume_name}-uid"}
+    if labels:
+        metadata["labels"] = labels
+    source = (
+        {"nfs": {"server": "nfs.example.com", "path": "/data"}} if draw() < 0.7 else {"hostPath": {"path": "/data"}}
+    )
+    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": claim_name, "namespace": namespace}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": metadata,
+        "spec": {
+            "capacity": {"storage": "10Gi"},
+            "accessModes": modes,
+            "claimRef": {**reference, "uid": f"{claim_name}-uid"},
+            "storageClassName": class_name,
+            "persistentVolumeReclaimPolicy": "Retain",
+            **source,
+        },
+        "status": {"phase": "Bound"},
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": claim_name,
+            "namespace": namespace,
+            "uid": f"{claim_name}-uid",
+            "annotations": dict(BOUND),
+        },
+        "spec": {
+            "accessModes": modes,
+            "resources": {"requests": {"storage": "10Gi"}},
+            "storageClassName": class_name,
+            "volumeName": volume_name,
+        },
+        "status": {"phase": "Bound", "accessModes": modes, "capacity": {"storage": "10Gi"}},
+    }
+    return claim, volume
+
+
+def _draw_volume_labels(draw: Draw) -> dict[str, str]:
+    labels = {}
+    shape = draw()
+    if shape < 0.6:
+        labels[ZONE] = pick(draw, ZONE_VALUES)
+    elif shape < 0.85:
+        labels[BETA_ZONE] = pick(draw, ZONE_VALUES)
+    if draw() < 0.25:
+        labels[REGION if draw() < 0.6 else BETA_REGION] = pick(draw, REGION_VALUES)
+    if draw() < 0.2:
+        labels["disk"] = "ssd"
+    return labels
+
+
+def _draw_class(draw: Draw, name: str) -> Json:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": "example.com/provisioner",
+        "reclaimPolicy": "Delete",
+        "volumeBindingMode": ("Immediate", "WaitForFirstConsumer")[pick_count(draw, 0, 1)],
+    }

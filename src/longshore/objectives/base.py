@@ -1,0 +1,27 @@
+"""What an objective is: a reward for one placement, read from the cluster before and after it."""
+
+from typing import NamedTuple, Protocol
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array
+
+
+class Transition(NamedTuple):
+    """One placement."""
+
+    before: ClusterArrays
+    after: ClusterArrays
+    pod_class: Array  # [] int
+    node: Array  # [] int
+
+
+class Objective(Protocol):
+    """A reward term. Implementations are frozen dataclasses; their fields are the parameters that YAML may set."""
+
+    def reward(self, step: Transition) -> Array:
+        """Return the reward of the placement, a float64 scalar; finite for every feasible placement."""
+        ...
+
+    def ends_episode(self, step: Transition) -> Array:
+        """Say whether the episode ends with this placement (the documents' `strict` variants); a boolean scalar."""
+        ...

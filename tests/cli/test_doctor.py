@@ -1,0 +1,94 @@
+"""Tests of `longshore doctor`: what counts as there, what is reported, and the exit code."""
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import typer
+
+from longshore.cli import doctor
+
+THERE = doctor.Probe("there", lambda: doctor.Found(True, "1.0"), True, "make there")
+OPTIONAL = doctor.Probe("extra", lambda: doctor.Found(False, "not installed"), False, "make extra")
+ESSENTIAL = doctor.Probe("base", lambda: doctor.Found(False, "not installed"), True, "make base")
+
+
+def use_probes(monkeypatch: pytest.MonkeyPatch, *probes: doctor.Probe) -> None:
+    monkeypatch.setattr(doctor, "all_probes", lambda: probes)
+
+
+def test_missing_optional_parts_do_not_fail(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_probes(monkeypatch, THERE, OPTIONAL)
+    doctor.doctor()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["there", "ok", "1.0"]
+    assert lines[2].split() == ["extra", "missing", "(optional)", "not", "installed", "make", "extra"]
+
+
+def test_missing_essential_parts_exit_with_1(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_probes(monkeypatch, THERE, ESSENTIAL)
+    with pytest.raises(typer.Exit) as caught:
+        doctor.doctor(json_mode=True)
+    assert caught.value.exit_code == 1
+    payload = json.loads(capsys.readouterr().out)
+    assert (payload["schema"], payload["ok"]) == (1, False)
+    assert payload["checks"][1] == {
+        "name": "base",
+        "status": "missing",
+        "detail": "not installed",
+        "is_essential": True,
+        "provided_by": "make base",
+    }
+
+
+def test_declared_packages_are_looked_for() -> None:
+    packages = {name.lower() for name in doctor.required_packages()}
+    assert {"numpy", "msgspec", "pyyaml", "typer", "rich"} <= packages
+    assert not packages & {"jax", "pytest"}
+
+
+def test_packages_are_found_by_their_version() -> None:
+    assert doctor.find_package("pytest") == doctor.Found(True, pytest.__version__)
+    assert not doctor.find_package("no-such-package").is_ok
+
+
+def test_this_python_is_new_enough() -> None:
+    assert doctor.find_python().is_ok
+
+
+def test_programs_are_asked_for_their_version() -> None:
+    assert doctor.find_program(("no-such-program", sys.executable), "--version").detail.startswith("Python 3.")
+    assert doctor.find_program(("no-such-program",), "--version") == doctor.Found(False, "not on the PATH")
+
+
+def test_programs_that_fail_or_do_not_run_are_missing(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho first >&2; echo cause >&2; exit 3\n")
+    broken.chmod(0o755)
+    assert doctor.find_program((str(broken),), "--version") == doctor.Found(False, "cause")
+    broken.write_text("#!/no/such/interpreter\n")
+    assert doctor.find_program((str(broken),), "--version").detail.startswith("does not run:")
+
+
+def test_oracle_counts_once_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = tmp_path / "oracle"
+    monkeypatch.setitem(sys.modules, "longshore.lab.build", SimpleNamespace(oracle_path=lambda: oracle))
+    assert doctor.find_oracle() == doctor.Found(False, "not built")
+    oracle.touch()
+    assert doctor.find_oracle() == doctor.Found(True, str(oracle))
+
+
+def test_jax_keeps_64_bit_integers() -> None:
+    found = doctor.find_jax()
+    assert found.is_ok, found.detail
+    assert found.detail.endswith("with int64")
+
+
+def test_every_probe_names_what_provides_it() -> None:
+    assert all(probe.provided_by for probe in doctor.all_probes())

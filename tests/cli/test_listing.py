@@ -1,0 +1,51 @@
+"""Tests of `longshore list`, over a registry of the test's own and over the real ones."""
+
+import json
+
+import pytest
+
+from longshore import filters
+from longshore.cli import listing
+from longshore.core.errors import UnknownNameError
+from longshore.core.registry import Registry
+
+
+@pytest.fixture
+def two_filters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "REGISTRY", Registry("filter", {"b": "json:loads", "a": "csv:reader"}, "test.none"))
+
+
+@pytest.mark.usefixtures("two_filters")
+def test_text_shows_names_with_their_first_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    listing.list_units("filters")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["name", "description"]
+    assert lines[1].startswith("b     JSON (JavaScript Object Notation)")
+    assert lines[2].startswith("a ")
+
+
+@pytest.mark.usefixtures("two_filters")
+def test_json_has_the_schema_and_the_order_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    listing.list_units("filters", json_mode=True)
+    payload = json.loads(capsys.readouterr().out)
+    assert (payload["schema"], payload["room"], payload["kind"]) == (1, "filters", "filter")
+    assert [unit["name"] for unit in payload["units"]] == ["b", "a"]
+
+
+def test_an_empty_room_says_so_on_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "REGISTRY", Registry("filter", {}, "test.none"))
+    listing.list_units("filters")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "no filters yet\n")
+
+
+@pytest.mark.parametrize("room", listing.ROOMS)
+def test_every_room_answers_in_json(room: str, capsys: pytest.CaptureFixture[str]) -> None:
+    listing.list_units(room, json_mode=True)
+    names = [unit["name"] for unit in json.loads(capsys.readouterr().out)["units"]]
+    assert names == list(listing.registry_of(room).names())
+
+
+def test_unknown_rooms_are_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean `policies`"):
+        listing.registry_of("policy")

