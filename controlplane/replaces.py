@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes go.mod's `replace` block: every staging module of Kubernetes at the release that belongs to it.
 
-k8s.io/kubernetes names its staging modules at v0.0.0 and replaces them by folders of its own tree, which a module that merely
-requires it does not have. The published copies are k8s.io/X v0.MINOR.PATCH; this script reads the list of names from upstream's
-own go.mod (so that a new release cannot be missed) and pins each of them.
+k8s.io/kubernetes names its staging modules at v0.0.0 and replaces them by folders of its own tree, which a module that
+merely requires it does not have. The published copies are k8s.io/X v0.MINOR.PATCH; this script reads the list of names
+from upstream's own go.mod (so that a new module cannot be missed) and pins each of them.
 
     python3 replaces.py            rewrites go.mod beside this file
     python3 replaces.py --check    exit 1 when go.mod is not what the script would write
@@ -35,7 +35,8 @@ def upstream_go_mod(version: str) -> str:
     command = ["go", "mod", "download", "-json", f"{UPSTREAM}@{version}"]
     done = subprocess.run(command, cwd=GO_MOD.parent, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed: {done.stderr.strip() or done.stdout.strip()}\nhint: is Go's module proxy reachable?")
+        problem = done.stderr.strip() or done.stdout.strip()
+        sys.exit(f"{' '.join(command)} failed: {problem}\nhint: is Go's module proxy reachable?")
     return Path(json.loads(done.stdout)["GoMod"]).read_text(encoding="utf-8")
 
 
@@ -43,7 +44,9 @@ def replace_block(upstream: str, version: str) -> str:
     """The replace block; staging modules of v1.36.3 are published as v0.36.3."""
     names = sorted(set(STAGING.findall(upstream)))
     if not names:
-        sys.exit(f"{UPSTREAM} {version}: its go.mod replaces no staging module\nhint: upstream changed its layout; update STAGING")
+        sys.exit(
+            f"{UPSTREAM} {version}: its go.mod replaces no staging module\nhint: its layout changed; update STAGING"
+        )
     staging_version = version.replace("v1.", "v0.", 1)
     lines = "\n".join(f"\t{name} => {name} {staging_version}" for name in names)
     return f"{BEGIN}\nreplace (\n{lines}\n)\n"
@@ -58,6 +61,7 @@ def with_block(go_mod: str, block: str) -> str:
 
 
 def main() -> int:
+    """Rewrites go.mod, or checks it."""
     parser = argparse.ArgumentParser(description="pin the staging modules of Kubernetes in go.mod")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when go.mod is out of date")
     check = parser.parse_args().check

@@ -82,8 +82,8 @@ func podAntiAffinity(app, topologyKey string) object {
 	return object{"podAntiAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": list{term}}}
 }
 
-// randomLine is a case that reaches every store and most plugins. Names repeat from case to case, so that anything which one case leaves
-// behind would be found by the next.
+// randomLine is a case that reaches every store and most plugins. Names repeat from case to case, so that anything
+// which one case leaves behind would be found by the next.
 func randomLine(t testing.TB, random *rand.Rand, id int) []byte {
 	chance := func(percent int) bool { return random.IntN(100) < percent }
 	apps := []string{"web", "db", "queue"}

@@ -163,6 +163,10 @@ class Queries:
         for controller in self._snapshot.controllers if owner else ():
             if (controller.namespace, *controller[:2], controller.name) == (spec.namespace, *owner):
                 extra = controller.selector.requirements if controller.selector else ()
+        if owner and owner.kind == "ReplicationController":
+            # Its selector is a plain map, which upstream merges over the services' labels; others are added to them.
+            merged.update((requirement.key, requirement.values[0]) for requirement in extra)
+            extra = ()
         return Selector(extra).extended(merged)
 
 

@@ -1,8 +1,69 @@
-"""The filters by name.
+"""Feasibility with Kubernetes' meaning: one file per constraint, in the order in which upstream asks."""
 
-Each entry is one file of this room; other packages add entries by the entry point group `longshore.filters`.
-"""
+from collections.abc import Sequence
+from functools import lru_cache
 
+import numpy as np
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.encode import Encoded
+from longshore.core.errors import UnknownNameError
+from longshore.core.ops import Array
 from longshore.core.registry import Registry
+from longshore.filters.base import Filter, Rejection
 
-REGISTRY = Registry("filter", {}, "longshore.filters")
+REGISTRY = Registry(
+    "filter",
+    {
+        "PreFilter": "longshore.filters.prefilter:FILTER",
+        "NodeUnschedulable": "longshore.filters.node_unschedulable:FILTER",
+        "NodeName": "longshore.filters.node_name:FILTER",
+        "TaintToleration": "longshore.filters.taint_toleration:FILTER",
+        "NodeAffinity": "longshore.filters.node_affinity:FILTER",
+        "NodePorts": "longshore.filters.node_ports:FILTER",
+        "NodeResourcesFit": "longshore.filters.node_resources_fit:FILTER",
+        "VolumeZone": "longshore.filters.volume_zone:FILTER",
+        "PodTopologySpread": "longshore.filters.pod_topology_spread:FILTER",
+        "InterPodAffinity": "longshore.filters.inter_pod_affinity:FILTER",
+        "GpuDevices": "longshore.filters.gpu_devices:FILTER",
+        "LatencyLimit": "longshore.filters.latency_limit:FILTER",
+    },
+    "longshore.filters",
+)
+
+# kube-default and plain heuristics run with `upstream`, longshore's own policies with `upstream+latency`.
+UPSTREAM = tuple(name for name in REGISTRY.table if name != "LatencyLimit")
+SETS = {"upstream": UPSTREAM, "upstream+latency": (*UPSTREAM, "LatencyLimit")}
+
+
+@lru_cache(maxsize=64)
+def load(names: tuple[str, ...]) -> tuple[tuple[str, Filter], ...]:
+    """Load filters by name, in the order given."""
+    return tuple((name, REGISTRY.load(name)) for name in names)
+
+
+def filter_set(name: str) -> tuple[str, ...]:
+    """Return the filters of a named set."""
+    if name not in SETS:
+        raise UnknownNameError("filter set", name, tuple(SETS))
+    return SETS[name]
+
+
+def feasible(arrays: ClusterArrays, pod_class: Array, names: Sequence[str] = UPSTREAM) -> Array:
+    """Return where a pod of the class may go [nodes]."""
+    mask = arrays.nodes.is_real
+    for _, unit in load(tuple(names)):
+        mask = mask & unit.feasible(arrays, pod_class)
+    return mask
+
+
+def rejections(encoded: Encoded, pod_class: int, names: Sequence[str] = UPSTREAM) -> dict[str, Rejection]:
+    """Say for every infeasible node which filter rejects it first, and why."""
+    found: dict[str, Rejection] = {}
+    waiting = encoded.arrays.nodes.is_real.copy()
+    for _, unit in load(tuple(names)):
+        allowed = unit.feasible(encoded.arrays, np.asarray(pod_class))
+        for node in np.flatnonzero(waiting & ~allowed):
+            found[encoded.node_names[node]] = unit.explain(encoded, pod_class, int(node))
+        waiting &= allowed
+    return found

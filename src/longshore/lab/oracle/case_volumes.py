@@ -46,47 +46,36 @@ def add_volumes(draw: Draw, plan: Plan, pod: Json) -> list[Json]:
 def _draw_bound_claim(
     draw: Draw, namespace: str, claim_name: str, class_name: str, labels: dict[str, str]
 ) -> tuple[Json, Json]:
-    volume_name = f"pv-{claim_name}"
     modes = [pick(draw, ("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany"))]
-    metadata: Json = {"name": volume_name, "uid": f"{volume_name}-uid"}
+    claim_metadata = {"name": claim_name, "namespace": namespace, "uid": f"{claim_name}-uid"}
+    volume_metadata: Json = {"name": f"pv-{claim_name}", "uid": f"pv-{claim_name}-uid"}
     if labels:
-        metadata["labels"] = labels
-    source = (
-        {"nfs": {"server": "nfs.example.com", "path": "/data"}} if draw() < 0.7 else {"hostPath": {"path": "/data"}}
+        volume_metadata["labels"] = labels
+    volume_spec = {
+        "capacity": {"storage": "10Gi"},
+        "accessModes": modes,
+        "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim_metadata},
+        "storageClassName": class_name,
+        "persistentVolumeReclaimPolicy": "Retain",
+    }
+    if draw() < 0.7:
+        volume_spec["nfs"] = {"server": "nfs.example.com", "path": "/data"}
+    else:
+        volume_spec["hostPath"] = {"path": "/data"}
+    claim_spec = {
+        "accessModes": modes,
+        "resources": {"requests": {"storage": "10Gi"}},
+        "storageClassName": class_name,
+        "volumeName": volume_metadata["name"],
+    }
+    return (
+        _make_bound("PersistentVolumeClaim", {**claim_metadata, "annotations": dict(BOUND)}, claim_spec),
+        _make_bound("PersistentVolume", volume_metadata, volume_spec),
     )
-    reference = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "name": claim_name, "namespace": namespace}
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": metadata,
-        "spec": {
-            "capacity": {"storage": "10Gi"},
-            "accessModes": modes,
-            "claimRef": {**reference, "uid": f"{claim_name}-uid"},
-            "storageClassName": class_name,
-            "persistentVolumeReclaimPolicy": "Retain",
-            **source,
-        },
-        "status": {"phase": "Bound"},
-    }
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {
-            "name": claim_name,
-            "namespace": namespace,
-            "uid": f"{claim_name}-uid",
-            "annotations": dict(BOUND),
-        },
-        "spec": {
-            "accessModes": modes,
-            "resources": {"requests": {"storage": "10Gi"}},
-            "storageClassName": class_name,
-            "volumeName": volume_name,
-        },
-        "status": {"phase": "Bound", "accessModes": modes, "capacity": {"storage": "10Gi"}},
-    }
-    return claim, volume
+
+
+def _make_bound(kind: str, metadata: Json, spec: Json) -> Json:
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec, "status": {"phase": "Bound"}}
 
 
 def _draw_volume_labels(draw: Draw) -> dict[str, str]:

@@ -1,0 +1,30 @@
+"""Counting pods by topology domain: what spreading and pod affinity share."""
+
+from longshore.core.arrays import ClusterArrays, SpreadTerms
+from longshore.core.ops import Array, namespace, segment_sum
+
+
+def domain_sums(arrays: ClusterArrays, values: Array, domain: Array) -> Array:
+    """Sum `values` [terms, nodes] over each node's domain, back to [terms, nodes]; 0 where the node lacks the key."""
+    table = segment_sum(values * (domain > 0), domain, _num_domains(arrays))
+    return namespace(table).take_along_axis(table, domain, axis=1) * (domain > 0)
+
+
+def domain_table(arrays: ClusterArrays, values: Array, domain: Array, eligible: Array) -> tuple[Array, Array]:
+    """Sum `values` and count nodes over eligible nodes, per domain: two tables [terms, domains]."""
+    size = _num_domains(arrays)
+    counted = (eligible & (domain > 0)).astype(values.dtype)
+    return segment_sum(values * counted, domain, size), segment_sum(counted, domain, size)
+
+
+def eligible_nodes(arrays: ClusterArrays, pod_class: Array, terms: SpreadTerms) -> Array:
+    """Say which nodes a spread constraint counts, by its node affinity and taint policies [terms, nodes]."""
+    masks, classes = arrays.tables.masks, arrays.classes
+    matches = masks[classes.affinity_mask[pod_class]] | ~terms.honors_affinity[pod_class][:, None]
+    tolerated = masks[classes.taint_mask[pod_class]] | ~terms.honors_taints[pod_class][:, None]
+    return matches & tolerated & arrays.nodes.is_real
+
+
+def _num_domains(arrays: ClusterArrays) -> int:
+    # 0 = no key, 1 = the empty value, then at most one domain per node: static, so that JAX compiles once.
+    return int(arrays.nodes.domain.shape[1]) + 2

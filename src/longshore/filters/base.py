@@ -1,0 +1,39 @@
+"""What a filter is: arrays in, a mask over all nodes out, and the reason in upstream's words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.encode import Encoded
+from longshore.core.ops import Array
+
+Feasible = Callable[[ClusterArrays, Array], Array]
+"""(arrays, pod class) -> [nodes] bool: where the class may go as far as this filter is concerned."""
+
+
+class Rejection(NamedTuple):
+    """Why a node cannot take a pod."""
+
+    filter: str
+    """Upstream's name of the plugin; empty where upstream names none."""
+    reasons: tuple[str, ...]
+    is_resolvable: bool
+    """False: removing pods from the node would not help (upstream's UnschedulableAndUnresolvable)."""
+
+
+Explain = Callable[[Encoded, int, int], Rejection]
+"""(encoded, pod class, node) -> why the filter rejects the node; only asked where it does."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """One constraint."""
+
+    feasible: Feasible
+    explain: Explain
+
+
+def fixed(name: str, reason: str, *, is_resolvable: bool = False) -> Explain:
+    """Explain with one sentence, whatever the node."""
+    return lambda _encoded, _pod_class, _node: Rejection(name, (reason,), is_resolvable)

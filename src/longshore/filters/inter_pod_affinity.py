@@ -1,0 +1,60 @@
+"""Nodes where required pod affinity and anti-affinity hold, the pod's own and that of the pods already there."""
+
+import numpy as np
+
+from longshore.core.arrays import ClusterArrays, Terms
+from longshore.core.encode import Encoded
+from longshore.core.ops import Array
+from longshore.core.topology import domain_sums
+from longshore.filters.base import Filter, Rejection
+
+_AFFINITY = "node(s) didn't match pod affinity rules"
+_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
+_REPELLED = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Allow nodes where all three kinds hold."""
+    classes, allowed = arrays.classes, arrays.nodes.is_real
+    if classes.affinity.query.shape[1]:
+        allowed = allowed & _affinity_holds(arrays, pod_class)
+    if classes.anti_affinity.query.shape[1]:
+        allowed = allowed & ~_finds(arrays, classes.anti_affinity, pod_class)
+    if classes.repelled_by.query.shape[1]:
+        allowed = allowed & ~_finds(arrays, classes.repelled_by, pod_class)
+    return allowed
+
+
+def _affinity_holds(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Every term's domain holds a pod that matches all terms.
+
+    The first pod of a series that wants to be with its own kind has nobody to join: it may go wherever the keys exist.
+    """
+    terms = arrays.classes.affinity
+    query = terms.query[pod_class]
+    is_term = (query > 0)[:, None]
+    domain = arrays.nodes.domain[terms.key[pod_class]]
+    counts = domain_sums(arrays, arrays.state.counts[query], domain)
+    has_keys = ((domain > 0) | ~is_term).all(axis=0)
+    has_company = ((counts > 0) | ~is_term).all(axis=0)
+    is_first = ~((counts > 0) & is_term).any() & arrays.classes.affinity_self[pod_class]
+    return has_keys & (has_company | is_first)
+
+
+def _finds(arrays: ClusterArrays, terms: Terms, pod_class: Array) -> Array:
+    """Say where a term's domain holds a pod that the term is about."""
+    query = terms.query[pod_class]
+    domain = arrays.nodes.domain[terms.key[pod_class]]
+    return (domain_sums(arrays, arrays.state.counts[query], domain) > 0).any(axis=0)
+
+
+def explain(encoded: Encoded, pod_class: int, node: int) -> Rejection:
+    """Name the first kind that is broken, in upstream's order."""
+    arrays, classes, index = encoded.arrays, encoded.arrays.classes, np.asarray(pod_class)
+    if classes.affinity.query.shape[1] and not _affinity_holds(arrays, index)[node]:
+        return Rejection("InterPodAffinity", (_AFFINITY,), is_resolvable=False)
+    is_own = classes.anti_affinity.query.shape[1] and _finds(arrays, classes.anti_affinity, index)[node]
+    return Rejection("InterPodAffinity", (_ANTI_AFFINITY if is_own else _REPELLED,), is_resolvable=True)
+
+
+FILTER = Filter(feasible, explain)

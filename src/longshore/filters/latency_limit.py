@@ -1,0 +1,26 @@
+"""Nodes within the pod's hard latency limit (annotation `latencyHardConstraint`, milliseconds).
+
+A node whose latency is not known is not within any limit: a hard promise cannot rest on a guess.
+"""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.encode import Encoded
+from longshore.core.ops import Array, namespace
+from longshore.filters.base import Filter, Rejection
+
+
+def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Allow nodes at or below the limit."""
+    xp = namespace(arrays.readings.latency_ms)
+    limit = arrays.classes.latency_hard_ms[pod_class]
+    return (arrays.readings.latency_known & (arrays.readings.latency_ms <= limit)) | xp.isinf(limit)
+
+
+def explain(encoded: Encoded, _pod_class: int, node: int) -> Rejection:
+    """Tell a slow node from one that was not measured."""
+    if encoded.arrays.readings.latency_known[node]:
+        return Rejection("LatencyLimit", ("node(s) exceeded the pod's hard latency limit",), is_resolvable=False)
+    return Rejection("LatencyLimit", ("node(s) had no latency reading for the pod's hard limit",), is_resolvable=False)
+
+
+FILTER = Filter(feasible, explain)

@@ -1,0 +1,56 @@
+"""Nodes where the pod keeps its hard topology spread constraints.
+
+Per constraint: pods that match in the node's domain + 1 if the pod matches itself - fewest in any eligible domain <= max
+skew. Eligible are nodes that have all the topology keys and, where the policies say so, match the pod's node affinity and
+have no taint that it does not tolerate. With fewer domains than `minDomains` the fewest is taken to be 0.
+"""
+
+import numpy as np
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.encode import Encoded
+from longshore.core.ops import Array, namespace
+from longshore.core.topology import domain_table, eligible_nodes
+from longshore.filters.base import Filter, Rejection
+
+_REASON = "node(s) didn't match pod topology spread constraints"
+_NONE = np.iinfo(np.int64).max
+
+
+def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Allow nodes that keep every constraint."""
+    terms = arrays.classes.hard_spread
+    if terms.query.shape[1] == 0:
+        return arrays.nodes.is_real
+    has_key, is_within = _judge(arrays, pod_class)
+    return (has_key & is_within).all(axis=0)
+
+
+def _judge(arrays: ClusterArrays, pod_class: Array) -> tuple[Array, Array]:
+    """Return, per constraint and node, whether the node has the key and whether the skew is kept."""
+    terms = arrays.classes.hard_spread
+    xp = namespace(arrays.state.counts)
+    query = terms.query[pod_class]
+    is_term = (query > 0)[:, None]
+    domain = arrays.nodes.domain[terms.key[pod_class]]
+    has_key = (domain > 0) | ~is_term
+    eligible = eligible_nodes(arrays, pod_class, terms) & has_key.all(axis=0) & is_term
+    matching, present = domain_table(arrays, arrays.state.counts[query], domain, eligible)
+    fewest = xp.where(present > 0, matching, _NONE).min(axis=1)
+    is_short = (present > 0).sum(axis=1) < terms.min_domains[pod_class]
+    fewest = xp.where(is_short | (fewest == _NONE), 0, fewest)
+    here = xp.take_along_axis(matching, domain, axis=1)
+    skew = here + terms.self_match[pod_class][:, None] - fewest[:, None]
+    return has_key, (skew <= terms.max_skew[pod_class][:, None]) | ~is_term
+
+
+def explain(encoded: Encoded, pod_class: int, node: int) -> Rejection:
+    """Say whether the first broken constraint lacks its label or exceeds its skew."""
+    has_key, is_within = _judge(encoded.arrays, np.asarray(pod_class))
+    first = int(np.argmin((has_key & is_within)[:, node]))
+    if has_key[first, node]:
+        return Rejection("PodTopologySpread", (_REASON,), is_resolvable=True)
+    return Rejection("PodTopologySpread", (f"{_REASON} (missing required label)",), is_resolvable=False)
+
+
+FILTER = Filter(feasible, explain)

@@ -1,0 +1,77 @@
+"""What upstream decides and longshore does not model, as one table.
+
+A pod that uses one of these is recognised and left Pending with the field's name: never placed wrongly.
+"""
+
+from typing import NamedTuple
+
+from longshore.core.pod import Pod, Volume
+from longshore.core.snapshot import Snapshot
+
+
+class Unsupported(NamedTuple):
+    """A need of a pod that no filter here understands."""
+
+    field: str
+    plugin: str
+    """The upstream plugin that would decide it."""
+    reason: str
+
+
+FIELDS = {
+    "spec.resourceClaims": Unsupported("spec.resourceClaims", "DynamicResources", "dynamic resource claims are not modelled"),
+    "spec.hostUsers": Unsupported(
+        "spec.hostUsers", "NodeDeclaredFeatures", "user namespaces with host network need a feature that nodes declare"
+    ),
+    "spec.containers[*].restartPolicyRules": Unsupported(
+        "spec.containers[*].restartPolicyRules", "NodeDeclaredFeatures", "restarting all containers needs a feature that nodes declare"
+    ),
+}
+"""Fields of a pod, as `kube.convert` reports them."""
+
+VOLUME_SOURCES = {
+    "gcePersistentDisk": ("VolumeRestrictions", "two pods may not mount one disk"),
+    "awsElasticBlockStore": ("VolumeRestrictions", "two pods may not mount one disk"),
+    "rbd": ("VolumeRestrictions", "two pods may not mount one image"),
+    "iscsi": ("VolumeRestrictions", "two pods may not mount one target"),
+    "csi": ("NodeVolumeLimits", "a node's driver limits how many volumes it attaches"),
+    "ephemeral": ("VolumeBinding", "the claim is made and bound while the pod is placed"),
+}
+"""Volume sources that a plugin outside our filters judges."""
+
+CLAIM_REASONS = {
+    "missing": ("VolumeBinding", "the claim does not exist"),
+    "unbound": ("VolumeBinding", "the claim is not bound to a volume yet"),
+    "missing-volume": ("VolumeBinding", "the claim's volume does not exist"),
+    "node-affinity": ("VolumeBinding", "the claim's volume can be used from some nodes only"),
+    "once-per-pod": ("VolumeRestrictions", "the claim may be used by one pod only (ReadWriteOncePod)"),
+}
+"""What can be special about a claim."""
+
+
+def find_unsupported(pod: Pod, snapshot: Snapshot) -> tuple[Unsupported, ...]:
+    """List the pod's needs that are not modelled; empty = the filters' word is final."""
+    found = [FIELDS[field] for field in pod.unmodelled]
+    for volume in pod.spec.volumes:
+        if volume.source in VOLUME_SOURCES:
+            found.append(Unsupported(f"spec.volumes[*].{volume.source}", *VOLUME_SOURCES[volume.source]))
+        elif volume.source == "persistentVolumeClaim":
+            special = _special_claim(pod, volume, snapshot)
+            if special is not None:
+                plugin, reason = CLAIM_REASONS[special]
+                found.append(Unsupported("spec.volumes[*].persistentVolumeClaim", plugin, f"`{volume.name}`: {reason}"))
+    return tuple(found)
+
+
+def _special_claim(pod: Pod, volume: Volume, snapshot: Snapshot) -> str | None:
+    claim = next((c for c in snapshot.claims if (c.namespace, c.name) == (pod.namespace, volume.name)), None)
+    if claim is None:
+        return "missing"
+    if not claim.volume_name:
+        return "unbound"
+    bound = next((v for v in snapshot.volumes if v.name == claim.volume_name), None)
+    if bound is None:
+        return "missing-volume"
+    if bound.has_node_affinity:
+        return "node-affinity"
+    return "once-per-pod" if "ReadWriteOncePod" in claim.access_modes else None

@@ -1,0 +1,17 @@
+"""The node with the least left over after the placement.
+
+score = -mean over CPU and memory of (allocatable - requested - request) / allocatable, by exact requests.
+"""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array
+from longshore.policies.heuristics.amounts import used_shares_after
+from longshore.policies.heuristics.base import Heuristic
+
+
+def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+    """Return float64 [nodes], -1 (empty) to 0 (full)."""
+    return used_shares_after(arrays, pod_class).mean(axis=1) - 1.0
+
+
+HEURISTIC = Heuristic(score=score)

@@ -1,0 +1,26 @@
+"""The node that is least like the pod: the smallest product of what is left and what is asked for (FGD's DotProd).
+
+score = trunc(100·(1 - (CPU left·CPU asked / 128000² + GPU left·GPU asked / 8000²) / 2)) in thousandths of a CPU and of
+a GPU, all GPUs of a node together. A share of a GPU goes to the device with the least left that fits.
+
+Computed in integers, over the common denominator 128000² / 50; so the result does not depend on rounding.
+"""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array
+from longshore.policies.heuristics import amounts
+from longshore.policies.heuristics.amounts import LARGEST_CPU_MILLIS, LARGEST_GPU_MILLI
+from longshore.policies.heuristics.base import Heuristic
+
+_GPU_FACTOR = (LARGEST_CPU_MILLIS // LARGEST_GPU_MILLI) ** 2
+_DENOMINATOR = LARGEST_CPU_MILLIS**2 // 50
+
+
+def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+    """Return int64 [nodes], 100 for a product of zero."""
+    of_cpu = amounts.cpu_millis_left(arrays) * amounts.cpu_millis_wanted(arrays, pod_class)
+    of_gpu = amounts.gpu_milli_left(arrays) * amounts.gpu_milli_wanted(arrays, pod_class)
+    return amounts.divide_towards_zero(100 * _DENOMINATOR - of_cpu - _GPU_FACTOR * of_gpu, _DENOMINATOR)
+
+
+HEURISTIC = Heuristic(score=score)

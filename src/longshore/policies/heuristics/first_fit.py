@@ -1,0 +1,17 @@
+"""The feasible node with the lowest name.
+
+score = 0 on every node: ties go to the lowest name.
+"""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array, namespace
+from longshore.policies.heuristics.base import Heuristic
+
+
+def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+    """Return int64 zeros [nodes]."""
+    xp = namespace(feasible)
+    return xp.zeros(feasible.shape, xp.int64)
+
+
+HEURISTIC = Heuristic(score=score, is_order_dependent=True)

@@ -1,0 +1,28 @@
+"""Keep pods that hold GPUs in the same way together (FGD's GpuClustering).
+
+The way is a share of one GPU, or the number of whole ones. score = trunc(25·(8000 - GPU left) / 8000) in thousandths of
+a GPU, all GPUs of a node together, + 75 if the node's GPU pods are all of this way, 50 if only some are, 25 if it has
+none, 0 if they are all of other ways. A pod that wants no GPU scores 0 everywhere.
+"""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array, namespace
+from longshore.policies.heuristics.amounts import LARGEST_GPU_MILLI, divide_towards_zero, gpu_milli_left
+from longshore.policies.heuristics.base import Heuristic
+
+
+def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+    """Return int64 [nodes] in 0..100."""
+    classes, counts = arrays.classes, arrays.state.counts
+    xp = namespace(counts)
+    num_alike, num_any = counts[classes.gpu_kind_query[pod_class]], counts[classes.gpu_any_query]
+    company = xp.where(
+        num_alike > 0,
+        xp.where(num_alike == num_any, 75, 50),
+        xp.where(num_any == 0, 25, 0),
+    )
+    fullness = divide_towards_zero(25 * (LARGEST_GPU_MILLI - gpu_milli_left(arrays)), LARGEST_GPU_MILLI)
+    return xp.where(classes.gpu_milli[pod_class] > 0, fullness + company, 0)
+
+
+HEURISTIC = Heuristic(score=score)

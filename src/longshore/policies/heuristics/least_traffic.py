@@ -1,0 +1,17 @@
+"""The node with the least network traffic.
+
+score = -traffic in bytes per second, as last measured. A node without a reading comes after all that have one.
+"""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array
+from longshore.policies.heuristics.amounts import known_or_worst
+from longshore.policies.heuristics.base import Heuristic
+
+
+def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+    """Return float64 [nodes]: minus the reading."""
+    return -known_or_worst(arrays.readings.traffic, arrays.readings.traffic_known)
+
+
+HEURISTIC = Heuristic(score=score)

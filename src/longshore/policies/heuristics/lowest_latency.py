@@ -1,0 +1,17 @@
+"""The node with the lowest measured latency to the users.
+
+score = -latency in ms, as last measured. A node without a reading comes after all that have one.
+"""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array
+from longshore.policies.heuristics.amounts import known_or_worst
+from longshore.policies.heuristics.base import Heuristic
+
+
+def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+    """Return float64 [nodes]: minus the reading."""
+    return -known_or_worst(arrays.readings.latency_ms, arrays.readings.latency_known)
+
+
+HEURISTIC = Heuristic(score=score)

@@ -1,0 +1,1 @@
+"""Upstream's score plugins, one file each."""

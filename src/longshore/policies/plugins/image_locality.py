@@ -1,0 +1,13 @@
+"""Prefer nodes that already have the pod's images, the larger the better."""
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.ops import Array
+from longshore.policies.plugins.base import ScorePlugin
+
+
+def raw(arrays: ClusterArrays, pod_class: Array, _feasible: Array) -> Array:
+    """Score 0..100; compiled per class, since images change with nodes only (`core.static`)."""
+    return arrays.tables.weights[arrays.classes.image_weight[pod_class]]
+
+
+PLUGIN = ScorePlugin(raw)
