@@ -1,7 +1,7 @@
 """Builders for nodes, pods and whole random clusters: `make_node("a").cpu("4").build()`.
 
-A builder is immutable: every step returns a new one, so a common start can be shared. Numbers are in the unit of the
-name (`cpu(500)` = 500 milli-CPU, `memory(1024)` = bytes); text is a Kubernetes quantity (`cpu("0.5")`, `memory("1Gi")`).
+A builder is immutable: every step returns a new one, so a common start can be shared. Numbers are milli-CPU, bytes and
+counts (`cpu(500)`, `memory(1024)`); text is a Kubernetes quantity (`cpu("0.5")`, `memory("1Gi")`).
 """
 
 import random
@@ -224,20 +224,20 @@ def _without_overcommit(nodes: list[NodeBuilder], pods: list[PodBuilder]) -> lis
     """Set free the bound pods for which there is no room, as the cluster would never have bound them."""
     left = {node.node.name: dict(node.amounts) for node in nodes}
     whole = {node.node.name: node.node.gpu_count for node in nodes}
-    kept = []
-    for pod in pods:
-        name, gpu = pod.pod.bound_to, pod.pod.spec.gpu
-        if name:
-            wanted = dict(pod.container.requests)
-            # A share counts as a whole device here, which leaves more room than there must be.
-            fits = all(left[name].get(key, 0) >= amount for key, amount in wanted.items())
-            if not fits or (gpu and gpu.count > whole[name]):
-                pod = pod.on("")
-            else:
-                left[name] |= {key: left[name][key] - amount for key, amount in wanted.items()}
-                whole[name] -= gpu.count if gpu else 0
-        kept.append(pod)
-    return kept
+
+    def kept(pod: PodBuilder) -> PodBuilder:
+        name, gpu, wanted = pod.pod.bound_to, pod.pod.spec.gpu, dict(pod.container.requests)
+        if not name:
+            return pod
+        # A share counts as a whole device here, which leaves more room than there must be.
+        num_devices = gpu.count if gpu else 0
+        if num_devices > whole[name] or any(left[name].get(key, 0) < amount for key, amount in wanted.items()):
+            return pod.on("")
+        left[name] |= {key: left[name][key] - amount for key, amount in wanted.items()}
+        whole[name] -= num_devices
+        return pod
+
+    return [kept(pod) for pod in pods]
 
 
 def _with_amount(

@@ -48,6 +48,7 @@ type evaluator struct {
 	world     *world
 	framework framework.Framework
 	scorers   []scorer
+	timed     bool
 }
 
 // newEvaluator builds what scheduler.New builds, less the queue, the cache and the API server. The informers are never

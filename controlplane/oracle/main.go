@@ -18,16 +18,17 @@ import (
 func main() {
 	workers := flag.Int("workers", 1, "number of parallel workers, each with a framework of its own")
 	printVersion := flag.Bool("version", false, "print the upstream version as JSON and exit")
+	timed := flag.Bool("timed", false, "add the seconds that upstream's filter and score phases took to every answer")
 	printProfile := flag.Bool("profile", false, "print the plugins in order and the feature gates as JSON and exit")
 	flag.Parse()
 
-	if err := run(*workers, *printVersion, *printProfile, flag.Args()); err != nil {
+	if err := run(*workers, *timed, *printVersion, *printProfile, flag.Args()); err != nil {
 		fmt.Fprintf(os.Stderr, "oracle: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(workers int, printVersion, printProfile bool, rest []string) error {
+func run(workers int, timed, printVersion, printProfile bool, rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("got the argument %q, expected none\nhint: cases are read from standard input, one a line", rest[0])
 	}
@@ -48,7 +49,7 @@ func run(workers int, printVersion, printProfile bool, rest []string) error {
 	// Cases are short-lived garbage and the live heap is small, so that collecting less often costs little memory and
 	// saves time.
 	debug.SetGCPercent(400)
-	return serve(os.Stdin, os.Stdout, workers)
+	return serve(os.Stdin, os.Stdout, workers, timed)
 }
 
 // upstreamVersion is the version of k8s.io/kubernetes that this binary was linked with, so that it cannot disagree with

@@ -21,9 +21,10 @@ type job struct {
 	answer chan []byte
 }
 
-// serve answers every line of input on output, in order, with the given number of workers.
+// serve answers every line of input on output, in order, with the given number of workers; timed adds how long
+// upstream's code took.
 // It returns the first error that makes the answers untrustworthy (see errUntrustworthy) or that breaks the pipe.
-func serve(input io.Reader, output io.Writer, workers int) error {
+func serve(input io.Reader, output io.Writer, workers int, timed bool) error {
 	waiting := make(chan job, workers*queuedPerWorker)
 	ordered := make(chan job, workers*queuedPerWorker)
 	stopped := make(chan struct{})
@@ -35,6 +36,7 @@ func serve(input io.Reader, output io.Writer, workers int) error {
 		if err != nil {
 			return err
 		}
+		evaluator.timed = timed
 		running.Go(func() { answerJobs(evaluator, waiting, failures) })
 	}
 	go func() {

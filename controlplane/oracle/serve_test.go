@@ -12,10 +12,10 @@ func TestServeKeepsTheOrder(t *testing.T) {
 	lines := randomLines(t, 300)
 	input := append(bytes.Join(lines, []byte("\n\n")), '\n')
 	var one, many bytes.Buffer
-	if err := serve(bytes.NewReader(input), &one, 1); err != nil {
+	if err := serve(bytes.NewReader(input), &one, 1, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := serve(bytes.NewReader(input), &many, 4); err != nil {
+	if err := serve(bytes.NewReader(input), &many, 4, false); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(one.Bytes(), many.Bytes()) {
@@ -31,7 +31,7 @@ func TestServeAnswersBeforeTheInputEnds(t *testing.T) {
 	caseReader, caseWriter := io.Pipe()
 	answerReader, answerWriter := io.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- serve(caseReader, answerWriter, 2) }()
+	go func() { served <- serve(caseReader, answerWriter, 2, false) }()
 	answers := bufio.NewReader(answerReader)
 	stuck := time.AfterFunc(time.Minute, func() { panic("no answer came within a minute") })
 	defer stuck.Stop()

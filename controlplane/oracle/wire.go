@@ -45,6 +45,8 @@ type answer struct {
 	Scores    map[string]*pluginScores `json:"scores"`
 	Totals    map[string]int64         `json:"totals"`
 	Error     *string                  `json:"error"`
+	// Seconds is what upstream's filter and score phases took; only with -timed, since it differs from run to run.
+	Seconds *float64 `json:"seconds,omitempty"`
 }
 
 func newAnswer(id json.RawMessage) *answer {

@@ -75,7 +75,11 @@ def _amounts(cpu_millis: int, memory_gibibytes: int, disk_gibibytes: int) -> Res
 def _pods(are_bound: bool) -> tuple[Pod, ...]:
     web = _spec(500, 1, latency_soft_ms=20.0, latency_hard_ms=50.0)
     batch, share = _spec(2000, 4), _spec(1000, 2, gpu=GpuRequest(1, 300))
-    running = (Pod("web-1", web, bound_to="a"), Pod("batch-1", batch, bound_to="b"), Pod("share-1", share, bound_to="b"))
+    running = (
+        Pod("web-1", web, bound_to="a"),
+        Pod("batch-1", batch, bound_to="b"),
+        Pod("share-1", share, bound_to="b"),
+    )
     return (Pod("web", web), Pod("batch", batch), Pod("share", share), *(running if are_bound else ()))
 
 

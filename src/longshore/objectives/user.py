@@ -2,19 +2,21 @@
 
     def prefer_small_nodes(step: Transition) -> Array: ...
 
-The function gets a `Transition` and returns a scalar reward. It is written against the namespace of its arrays, so that
-the same lines run on NumPy and under JAX's jit: `xp = namespace(step.after.state.requested)`, no Python branch on values.
+The function gets a `Transition` and returns a scalar reward. It is written against the namespace of its arrays, so
+that the same lines run on NumPy and under JAX's jit: `xp = namespace(step.after.state.requested)`, no Python branch
+on values.
 
-This room may not import JAX, so whoever may and wants the check under jit passes `check_jit`: a callable that gets the
-function and a sample transition (of NumPy arrays), runs the one on the other under jit and returns the value. In short:
-`lambda function, step: jax.jit(function)(jax.tree.map(jax.numpy.asarray, step))`, with x64 switched on. Without it only
-the NumPy checks are made, which is all that decisions in a cluster need.
+This room may not import JAX, so whoever may and wants the check under jit passes `check_jit`: a callable that gets
+the function and a sample transition (of NumPy arrays), runs the one on the other under jit and returns the value. In
+short: `lambda function, step: jax.jit(function)(jax.tree.map(jax.numpy.asarray, step))`, with x64 switched on.
+Without it only the NumPy checks are made, which is all that decisions in a cluster need.
 """
 
 import importlib.util
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -96,7 +98,7 @@ def check_reward(target: str, reward: RewardFunction, *, check_jit: JitCheck | N
         where = f"sample placement {number}"
         value = _scalar(target, where, _called(target, where, reward, step))
         if check_jit is not None:
-            _check_under_jit(target, where, value, lambda step: check_jit(reward, step), step)
+            _check_under_jit(target, where, value, partial(check_jit, reward), step)
 
 
 def _called(target: str, where: str, reward: RewardFunction, step: Transition) -> Array:

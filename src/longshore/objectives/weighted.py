@@ -41,7 +41,8 @@ class Weighted:
         for weight, objective in self.terms:
             if not math.isfinite(weight):
                 raise InputError(
-                    f"objective `{objective_name(objective)}`: got weight `{weight}`, expected a finite number", _EXAMPLE
+                    f"objective `{objective_name(objective)}`: got weight `{weight}`, expected a finite number",
+                    _EXAMPLE,
                 )
 
     def reward(self, step: Transition) -> Array:
@@ -94,7 +95,7 @@ def parse_objective(text: str, *, check_jit: JitCheck | None = None) -> Weighted
     text = text.strip()
     if text in REGISTRY.table or is_file_target(text) or re.fullmatch(r"[\w.-]+", text):
         return Weighted(((1.0, build_objective(text, {}, check_jit=check_jit)),))
-    if "\n" not in text and re.match(r"[^\s={\[]+=", text):
+    if "\n" not in text and re.match(r"[^\s={\[]+\s*=", text):
         pairs = [_name_and_weight(part) for part in text.split(",")]
         return Weighted(tuple((weight, build_objective(name, {}, check_jit=check_jit)) for name, weight in pairs))
     return from_yaml(text, check_jit=check_jit)
@@ -103,7 +104,7 @@ def parse_objective(text: str, *, check_jit: JitCheck | None = None) -> Weighted
 def from_yaml(text: str, *, check_jit: JitCheck | None = None) -> Weighted:
     """Read `terms: [{name: ..., weight: ..., <parameter>: ...}, ...]`; a weight that is not given is 1."""
     try:
-        document = yaml.load(text, _Loader)  # noqa: S506  a SafeLoader, see below
+        document = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise InputError(f"the objective is not YAML: {error}", _EXAMPLE) from error
     if not isinstance(document, dict) or "terms" not in document:
