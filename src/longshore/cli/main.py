@@ -18,6 +18,9 @@ from longshore.core.errors import LongshoreError
 COMMANDS = (
     "longshore.cli.listing",
     "longshore.cli.doctor",
+    "longshore.cli.import_",
+    "longshore.cli.place",
+    "longshore.cli.bench",
 )
 
 DEBUG_VARIABLE = "LONGSHORE_DEBUG"

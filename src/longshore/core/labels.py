@@ -10,6 +10,7 @@ Labels = tuple[tuple[str, str], ...]
 """Sorted (key, value) pairs: hashable, so that equal pods share one class."""
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_INT64_DIGITS = 19
 
 
 class Requirement(NamedTuple):
@@ -76,5 +77,8 @@ def parse_int64(text: str) -> int | None:
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         return None
-    value = int(text)
+    significant = digits.lstrip("0")
+    if len(significant) > _INT64_DIGITS:
+        return None  # before Python looks at it: it refuses to read some thousands of digits
+    value = int(significant or "0") * (-1 if text[0] == "-" else 1)
     return value if INT64_MIN <= value <= INT64_MAX else None

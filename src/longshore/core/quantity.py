@@ -13,11 +13,13 @@ NANOS_PER_UNIT = 10**9
 NANOS_PER_MILLI = 10**6
 INT64_MAX = 2**63 - 1
 
-_PATTERN = re.compile(r"([+-]?)(\d+\.?\d*|\.\d+)([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i|)")
+_PATTERN = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i|)")
 _DECIMAL_POWER = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_POWER = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 # An exponent beyond this says nothing that int64 could hold; without the bound, `1e999999999` would eat all memory.
 _LARGEST_EXPONENT = 100
+# Python refuses to read numbers of some thousands of digits; no quantity needs a hundred.
+_LONGEST_TEXT = 256
 
 
 @lru_cache(maxsize=65536)
@@ -27,7 +29,7 @@ def parse_nanos(text: str) -> int:
     Raises:
         QuantityError: the text is not a quantity.
     """
-    match = _PATTERN.fullmatch(text)
+    match = _PATTERN.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
     if match is None:
         raise _refusal(text)
     sign, number, suffix = match.groups()

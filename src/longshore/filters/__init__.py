@@ -10,7 +10,8 @@ from longshore.core.encode import Encoded
 from longshore.core.errors import UnknownNameError
 from longshore.core.ops import Array
 from longshore.core.registry import Registry
-from longshore.filters.base import Filter, Rejection
+from longshore.core.decision import Rejection
+from longshore.filters.base import Filter
 
 REGISTRY = Registry(
     "filter",

@@ -2,24 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 
 Feasible = Callable[[ClusterArrays, Array], Array]
 """(arrays, pod class) -> [nodes] bool: where the class may go as far as this filter is concerned."""
-
-
-class Rejection(NamedTuple):
-    """Why a node cannot take a pod."""
-
-    filter: str
-    """Upstream's name of the plugin; empty where upstream names none."""
-    reasons: tuple[str, ...]
-    is_resolvable: bool
-    """False: removing pods from the node would not help (upstream's UnschedulableAndUnresolvable)."""
 
 
 Explain = Callable[[Encoded, int, int], Rejection]

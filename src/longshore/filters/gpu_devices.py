@@ -4,7 +4,8 @@ from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
-from longshore.filters.base import Filter, Rejection
+from longshore.core.decision import Rejection
+from longshore.filters.base import Filter
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:

@@ -6,7 +6,8 @@ from longshore.core.arrays import ClusterArrays, Terms
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.core.topology import domain_sums
-from longshore.filters.base import Filter, Rejection
+from longshore.core.decision import Rejection
+from longshore.filters.base import Filter
 
 _AFFINITY = "node(s) didn't match pod affinity rules"
 _ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"

@@ -11,7 +11,8 @@ from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array, namespace
 from longshore.core.topology import domain_table, eligible_nodes
-from longshore.filters.base import Filter, Rejection
+from longshore.core.decision import Rejection
+from longshore.filters.base import Filter
 
 _REASON = "node(s) didn't match pod topology spread constraints"
 _NONE = np.iinfo(np.int64).max

@@ -150,7 +150,8 @@ class _Reader:
         if text is None:
             return None
         try:
-            value = float(text)
+            # Python also reads `1_000` and the digits of other scripts; whoever writes those means something else.
+            value = float(text if text.isascii() and "_" not in text else "nan")
         except ValueError:
             value = float("nan")
         if not 0 <= value < float("inf"):
@@ -161,7 +162,7 @@ class _Reader:
         text = notes.get(key)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+        if not (_is_number(text) and low <= int(text) <= high):
             raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a whole number from {low} to {high}")
         return int(text)
 
@@ -170,9 +171,14 @@ class _Reader:
         if text is None:
             return None
         parts = text.split(",")
-        if not all(part.isascii() and part.isdigit() for part in parts):
+        if not all(_is_number(part) for part in parts):
             raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a list of device numbers such as `0,1`")
         return tuple(int(part) for part in parts)
+
+
+def _is_number(text: str) -> bool:
+    # Nine digits hold every number that is asked for; Python refuses to read some thousands.
+    return text.isascii() and text.isdigit() and len(text) <= 9
 
 
 def _containers(read: _Reader, source: wire.Pod, *, is_init: bool) -> tuple[Container, ...]:

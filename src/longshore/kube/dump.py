@@ -18,6 +18,13 @@ from longshore.core.snapshot import (
 )
 from longshore.kube import convert, selectors, wire
 
+# Bytes that are no text surface as Python's own error, and so does nesting that no object has.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+DUMP_COMMAND = (
+    "kubectl get nodes,pods,namespaces,services,replicationcontrollers,replicasets,statefulsets,pv,pvc -A -o json"
+)
+"""What makes a dump with all that scheduling reads."""
+
 # Pods in these phases hold nothing any more; upstream's scheduler does not see them either.
 _FINISHED = ("Succeeded", "Failed")
 
@@ -30,21 +37,34 @@ class Import(NamedTuple):
     """How many objects of which kind were not needed (`Pod (finished)`, `ConfigMap`, …)."""
 
 
-def read_dump(data: bytes) -> Import:
-    """Read a list of objects, or one object.
+def read_dump(data: bytes, name: str = "the dump") -> Import:
+    """Read a list of objects, or one object; `name` is what refusals call the source.
 
     Raises:
         InputError: not JSON, or not a Kubernetes object or list.
         ObjectError: an object that cannot be read, named with field and reason.
     """
+    return read_objects(split_dump(data, name))
+
+
+def split_dump(data: bytes, name: str = "the dump") -> list[msgspec.Raw]:
+    """Split a list into its objects, unread.
+
+    Raises:
+        InputError: not JSON, or not a Kubernetes object or list.
+    """
     try:
         top = msgspec.json.decode(data, type=wire.ObjectList)
-    except msgspec.DecodeError as error:
-        raise InputError(
-            f"this is not a Kubernetes object in JSON: {error}",
-            "make a dump with `kubectl get nodes,pods,namespaces,services,replicasets,statefulsets,pv,pvc -A -o json`",
-        ) from error
-    return read_objects([msgspec.Raw(data)] if top.items is None else top.items)
+    except _UNREADABLE as error:
+        hint = f"make a dump with `{DUMP_COMMAND}`"
+        raise InputError(f"{name} is not a Kubernetes object in JSON: {error}", hint) from error
+    return [msgspec.Raw(data)] if top.items is None else top.items
+
+
+def write_dump(items: Iterable[msgspec.Raw]) -> bytes:
+    """Join the objects that scheduling reads into one list, as kubectl prints it; other kinds are left out."""
+    kept = [raw for raw in items if msgspec.json.decode(raw, type=wire.TypeMeta).kind in _KINDS]
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": kept})
 
 
 def read_objects(items: Iterable[msgspec.Raw]) -> Import:
@@ -91,7 +111,7 @@ def _refuse_twins(kind: str, names: list[str]) -> None:
 def _decode(raw: msgspec.Raw, body: type[Any], name: str, kind: str) -> Any:
     try:
         return msgspec.json.decode(raw, type=body)
-    except msgspec.ValidationError as error:
+    except _UNREADABLE as error:
         reason, _, path = str(error).partition(" - at ")
         raise ObjectError(kind, name, path.strip("`$.") or "(top)", reason) from error
 

@@ -326,7 +326,7 @@ class Workload(Wire):
 class PersistentVolumeSpec(Wire):
     """A volume's specification."""
 
-    node_affinity: msgspec.Raw | None = None
+    node_affinity: dict[str, msgspec.Raw] | None = None
 
 
 class PersistentVolume(Wire):

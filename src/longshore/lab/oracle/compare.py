@@ -8,7 +8,7 @@ import numpy as np
 
 from longshore.core.encode import Encoded, encode
 from longshore.filters import feasible, rejections
-from longshore.filters.base import Rejection
+from longshore.core.decision import Rejection
 from longshore.kube import convert, wire
 from longshore.kube.dump import read_objects
 from longshore.lab.oracle.program import Answer, Status

@@ -36,17 +36,19 @@ class Answer(msgspec.Struct, frozen=True):
     totals: dict[str, int]
     prefilter: Status | None = None
     error: str | None = None
+    seconds: float | None = None
+    """What upstream's filter and score phases took, where the oracle was asked to time them."""
 
 
 class Oracle:
     """A running oracle; use it as a context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_timed: bool = False) -> None:
         path = oracle_path()
         if not path.is_file():
             raise ComponentMissingError("oracle (upstream's scheduling code, built)", BUILD_COMMAND)
         self._process = subprocess.Popen(
-            [str(path), "-workers", "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [str(path), "-workers", "1", *(["-timed"] if is_timed else [])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         self._decoder = msgspec.json.Decoder(Answer)
 

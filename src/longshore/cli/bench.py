@@ -1,0 +1,72 @@
+"""`longshore bench`: the commands behind the figures in the docs."""
+
+from typing import Annotated
+
+import typer
+
+from longshore.cli.output import JsonOption, emit, note, write_table
+
+Workers = Annotated[int, typer.Option(help="Processes; each also runs an oracle of its own.", min=1)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    group = typer.Typer(help="Measure, and compare with upstream.", no_args_is_help=True, rich_markup_mode=None)
+    group.command(name="oracle")(oracle)
+    group.command(name="semantics")(semantics)
+    app.add_typer(group, name="bench")
+
+
+def oracle(
+    cases: Annotated[int, typer.Option(help="How many random cases.", min=1)] = 2000,
+    seed: Annotated[int, typer.Option(help="Which series of cases.", min=0)] = 1,
+    workers: Workers = 2,
+    json_mode: JsonOption = False,
+) -> None:
+    """Compare our filters and kube-default with upstream's own code on random cases; exit 1 on any difference."""
+    from longshore.cli.progress import counter
+    from longshore.lab.oracle.proof import UPSTREAM_VERSION, prove
+
+    with counter("cases", cases) as advance:
+        result = prove(cases, seed, workers, advance)
+    first = None if result.first_difference is None else result.first_difference._asdict()
+    payload = {
+        "upstream": UPSTREAM_VERSION,
+        "cases": result.cases,
+        "seed": seed,
+        "differences": result.differences,
+        "first_difference": first,
+        "cases_per_second": round(result.cases / result.seconds, 1),
+    }
+    emit(json_mode, payload, lambda: _render_oracle(payload))
+    if result.differences:
+        raise typer.Exit(1)
+
+
+def _render_oracle(payload: dict[str, object]) -> None:
+    first = payload["first_difference"]
+    print(f"{payload['cases']} cases of seed {payload['seed']} against Kubernetes {payload['upstream']}: "
+          f"{payload['differences']} differences, {payload['cases_per_second']} cases per second")
+    if isinstance(first, dict):
+        print(f"\nfirst difference, case {first['index']}: {first['what']}\n\n{first['case']}")
+
+
+def semantics(
+    nodes: Annotated[list[int] | None, typer.Option(help="Cluster sizes; may be given several times.", min=1)] = None,
+    repeats: Annotated[int, typer.Option(help="Decisions per kind of pod.", min=3)] = 50,
+    json_mode: JsonOption = False,
+) -> None:
+    """Time all filters and kube-default for one pod, with upstream's own time for the same pod beside it."""
+    from longshore.lab.oracle.semantics import DEFAULT_SIZES, measure
+
+    rows = []
+    for size in nodes or DEFAULT_SIZES:
+        note(f"{size} nodes …")
+        rows += measure(size, repeats)
+    headers = ("nodes", "pod", "ours_ms", "ours_p99_ms", "upstream_ms", "ratio")
+    payload = {"cells": [dict(zip(headers, row, strict=True)) for row in rows]}
+    emit(json_mode, payload, lambda: write_table(headers, [tuple(_number(cell) for cell in row) for row in rows]))
+
+
+def _number(cell: object) -> str:
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

@@ -1,0 +1,69 @@
+"""`longshore import`: check cluster dumps and show, or save, what scheduling would read of them."""
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longshore.cli.files import read_bytes
+from longshore.cli.output import JsonOption, emit, note, write_table
+from longshore.core.errors import InputError
+
+if TYPE_CHECKING:
+    from longshore.kube.dump import Import
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command(name="import")(import_dump)
+
+
+def import_dump(
+    dumps: Annotated[list[str], typer.Argument(help="Dumps made by `kubectl get … -A -o json`; `-` = standard input.")],
+    out: Annotated[Path | None, typer.Option(help="Write the objects that scheduling reads as one dump.")] = None,
+    json_mode: JsonOption = False,
+) -> None:
+    """Read cluster dumps, whole or not at all; a bad object is refused with its name and reason."""
+    from longshore.kube.dump import read_objects, split_dump, write_dump
+
+    items = [item for path in dumps for item in split_dump(read_bytes(path), path)]
+    found = read_objects(items)
+    report = _report(found)
+    if out is not None:
+        try:
+            out.write_bytes(write_dump(items))
+        except OSError as error:
+            raise InputError(f"cannot write `{out}`: {error.strerror}", "give `--out` a folder that exists") from error
+        note(f"wrote {out}")
+    emit(json_mode, report, lambda: _render(report))
+
+
+def _report(found: "Import") -> dict[str, object]:
+    from longshore.filters.unsupported import find_unsupported
+
+    snapshot = found.snapshot
+    unsupported = {pod.key: [need._asdict() for need in find_unsupported(pod, snapshot)] for pod in snapshot.pending}
+    return {
+        "nodes": len(snapshot.nodes),
+        "pods": {"bound": len(snapshot.pods) - len(snapshot.pending), "pending": len(snapshot.pending)},
+        "classes": len({pod.spec for pod in snapshot.pods}),
+        "namespaces": len(snapshot.namespaces),
+        "services": len(snapshot.services),
+        "controllers": dict(Counter(controller.kind for controller in snapshot.controllers)),
+        "claims": len(snapshot.claims),
+        "unsupported": {pod: needs for pod, needs in unsupported.items() if needs},
+        "skipped": found.skipped,
+    }
+
+
+def _render(report: dict[str, object]) -> None:
+    write_table(("what", "count"), [(name, _text(value)) for name, value in report.items()])
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_text(part)}" for name, part in value.items()) or "none"
+    if isinstance(value, list):
+        return "; ".join(f"{need['field']} ({need['reason']})" for need in value)
+    return str(value)

@@ -1,0 +1,147 @@
+"""`longshore place`: place the waiting pods of an imported cluster under several policies, and say why."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longshore.cli.files import read_bytes
+from longshore.cli.output import JsonOption, emit, note, write_table
+
+if TYPE_CHECKING:
+    from longshore.core.decision import Decision
+    from longshore.core.encode import Encoded
+
+DEFAULT_POLICIES = "kube-default,most-allocated,best-fit,round-robin,random,energy-latency"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command(name="place")(place)
+
+
+def place(
+    dump: Annotated[str, typer.Argument(help="A dump made by `kubectl get … -A -o json`; `-` = standard input.")],
+    policies: Annotated[str, typer.Option(help="Policies to compare, separated by commas.")] = DEFAULT_POLICIES,
+    filters: Annotated[str, typer.Option(help="Filter set: upstream or upstream+latency.")] = "upstream",
+    objective: Annotated[str, typer.Option(help="Objective, `name=weight,…` or YAML, whose parts are shown.")] = "watts",
+    explain: Annotated[str | None, typer.Option(help="Show all nodes for one pod (`namespace/name`).")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of random ties and of the random policy.", min=0, max=2**32 - 1)] = 0,
+    json_mode: JsonOption = False,
+) -> None:
+    """Place the waiting pods of a cluster under several policies and say who goes where and why.
+
+    Nothing is changed anywhere: this only computes.
+    """
+    from longshore.core.encode import encode
+    from longshore.deciding.decide import Chooser, decide_all
+    from longshore.filters import filter_set
+    from longshore.kube.dump import read_dump
+    from longshore.objectives.weighted import parse_objective
+    from longshore.policies import REGISTRY
+
+    choosers = [Chooser(name, REGISTRY.load(name), filter_set(filters)) for name in _split(policies)]
+    reward = parse_objective(objective)
+    start = encode(read_dump(read_bytes(dump), dump).snapshot, seed=seed)
+    runs: dict[str, list[Decision]] = {}
+    ends: dict[str, Encoded] = {}
+    for chooser in choosers:
+        runs[chooser.name], ends[chooser.name] = [], start
+        for decision, after in decide_all(start, chooser, reward):
+            runs[chooser.name].append(decision)
+            ends[chooser.name] = after
+    _check_pod(explain, start)
+    outcomes = {name: _outcome(end, runs[name]) for name, end in ends.items()}
+    payload = {"runs": [{"policy": name, "outcome": outcomes[name], "decisions": runs[name]} for name in runs]}
+    emit(json_mode, payload, lambda: _render(start, runs, outcomes, explain))
+
+
+def _split(names: str) -> list[str]:
+    from longshore.core.errors import InputError
+
+    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    if not found:
+        raise InputError(f"got no policy in `{names}`, expected names separated by commas", "`longshore list policies` shows them")
+    return found
+
+
+def _check_pod(name: str | None, encoded: "Encoded") -> None:
+    from longshore.core.errors import UnknownNameError
+
+    pending = tuple(pod.key for pod in encoded.snapshot.pending)
+    if name is not None and name not in pending:
+        raise UnknownNameError("waiting pod", name, pending)
+
+
+def _outcome(encoded: "Encoded", decisions: "list[Decision]") -> dict[str, float]:
+    import numpy as np
+
+    from longshore.core.power import cluster_watts
+
+    arrays = encoded.arrays
+    is_real = arrays.nodes.is_real
+    ratio = arrays.state.requested[:, 0] / np.maximum(arrays.nodes.allocatable[:, 0], 1)
+    return {
+        "placed": sum(decision.node is not None for decision in decisions),
+        "pending": sum(decision.node is None for decision in decisions),
+        "active_nodes": int((arrays.state.pod_count > 0).sum()),
+        "beyond_hard_limit": sum(_is_beyond_limit(encoded, decision) for decision in decisions),
+        "cpu_variance": float(np.var(ratio[is_real])) if is_real.any() else 0.0,
+        "watts_idle_on": float(cluster_watts(arrays, switch_off_idle=False)),
+        "watts_idle_off": float(cluster_watts(arrays, switch_off_idle=True)),
+    }
+
+
+def _is_beyond_limit(encoded: "Encoded", decision: "Decision") -> bool:
+    """Say whether a pod went to a node that is known to exceed its hard latency limit."""
+    pods = {pod.key: pod for pod in encoded.snapshot.pending}
+    limit = pods[decision.pod].spec.latency_hard_ms
+    if decision.node is None or limit is None:
+        return False
+    latency = encoded.snapshot.nodes[encoded.node_index[decision.node]].readings.latency_ms
+    return latency is not None and latency > limit
+
+
+def _render(
+    start: "Encoded", runs: "dict[str, list[Decision]]", outcomes: dict[str, dict[str, float]], explain: str | None
+) -> None:
+    pending = [decision.pod for decision in next(iter(runs.values()), [])]
+    note(f"{len(start.node_names)} nodes, {len(start.snapshot.pods) - len(pending)} pods running, {len(pending)} waiting\n")
+    by_pod = {policy: {decision.pod: decision for decision in decisions} for policy, decisions in runs.items()}
+    rows = [(pod, *(by_pod[policy][pod].node or "-" for policy in runs)) for pod in pending]
+    write_table(("waiting pod", *runs), rows)
+    print()
+    columns = list(next(iter(outcomes.values()), {}))
+    write_table(("policy", *columns), [(name, *(f"{row[c]:.4g}" for c in columns)) for name, row in outcomes.items()])
+    _render_pending(runs)
+    if explain is not None:
+        for policy in runs:
+            _render_pod(by_pod[policy][explain])
+    elif pending:
+        note(f"\nnext: see every node's score or reason for one pod with --explain {pending[0]}")
+
+
+def _render_pending(runs: "dict[str, list[Decision]]") -> None:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for policy, decisions in runs.items():
+        for decision in decisions:
+            if decision.pending_reason is not None:
+                reasons.setdefault((decision.pod, decision.pending_reason), []).append(policy)
+    if reasons:
+        print("\nnot placed:")
+    for (pod, reason), policies in reasons.items():
+        under = "every policy" if len(policies) == len(runs) else ", ".join(policies)
+        print(f"  {pod} (under {under}): {reason}")
+
+
+def _render_pod(decision: "Decision") -> None:
+    print(f"\n{decision.pod} under {decision.policy}: {decision.node or 'stays pending'}")
+    ranked = sorted(decision.scores.items(), key=lambda item: (-item[1], item[0]))
+    rows = [(node, f"{score:.6g}", _mark(node, decision)) for node, score in ranked]
+    rows += [(node, "-", f"{r.filter or 'PreFilter'}: {', '.join(r.reasons)}") for node, r in decision.rejections.items()]
+    write_table(("node", "score", "why"), rows)
+    if decision.terms:
+        print("reward: " + ", ".join(f"{name} {value:.6g}" for name, value in decision.terms.items()))
+
+
+def _mark(node: str, decision: "Decision") -> str:
+    return "chosen" if node == decision.node else "runner-up" if node == decision.runner_up else ""

@@ -1,0 +1,1 @@
+"""From a cluster and a policy to decisions, without acting on them."""

@@ -1,0 +1,90 @@
+"""Decide for one pod, or for all that wait: filters, score, choice, and the reasons. Pure: nothing is bound."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from longshore import filters
+from longshore.core.choose import choose
+from longshore.core.decision import Decision, Rejection
+from longshore.core.encode import Encoded
+from longshore.core.ops import Array
+from longshore.core.place import place
+from longshore.core.pod import Pod
+from longshore.filters.unsupported import find_unsupported
+from longshore.objectives.base import Transition
+from longshore.objectives.weighted import Weighted
+from longshore.policies.heuristics.base import Heuristic
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """A policy with the filters that it runs behind."""
+
+    name: str
+    heuristic: Heuristic
+    filters: tuple[str, ...] = filters.UPSTREAM
+
+
+def decide(encoded: Encoded, pod: Pod, chooser: Chooser, objective: Weighted | None = None) -> tuple[Decision, Encoded]:
+    """Decide for a pod; return the decision and the cluster after it."""
+    held_back = _held_back(encoded, pod)
+    if held_back is not None:
+        return Decision(pod.key, chooser.name, None, {}, {}, pending_reason=held_back), encoded
+    arrays, index = encoded.arrays, encoded.class_of(pod)
+    pod_class = np.asarray(index)
+    mask = filters.feasible(arrays, pod_class, chooser.filters)
+    rejections = filters.rejections(encoded, index, chooser.filters)
+    if not mask.any():
+        reason = summary(len(encoded.node_names), rejections.values())
+        return Decision(pod.key, chooser.name, None, {}, rejections, pending_reason=reason), encoded
+    scores = chooser.heuristic.score(arrays, pod_class, mask)
+    node = int(choose(arrays, scores, mask, has_random_ties=chooser.heuristic.has_random_ties))
+    devices = chooser.heuristic.devices(arrays, pod_class)[node]
+    after = place(arrays, pod_class, np.asarray(node), devices)
+    names = encoded.node_names
+    decision = Decision(
+        pod=pod.key,
+        policy=chooser.name,
+        node=names[node],
+        scores={names[i]: float(scores[i]) for i in np.flatnonzero(mask)},
+        rejections=rejections,
+        runner_up=_runner_up(names, scores, mask, node),
+        terms=_terms(objective, Transition(arrays, after, pod_class, np.asarray(node))),
+    )
+    return decision, replace(encoded, arrays=after)
+
+
+def decide_all(encoded: Encoded, chooser: Chooser, objective: Weighted | None = None) -> Iterator[tuple[Decision, Encoded]]:
+    """Decide for every waiting pod, the highest priority first, each on the cluster that the one before left."""
+    waiting = sorted(encoded.snapshot.pending, key=lambda pod: -pod.priority)
+    for pod in waiting:
+        decision, encoded = decide(encoded, pod, chooser, objective)
+        yield decision, encoded
+
+
+def summary(num_nodes: int, rejections: Iterable[Rejection]) -> str:
+    """Say why no node fits, in the words of upstream's FailedScheduling event."""
+    counts = Counter(reason for rejection in rejections for reason in rejection.reasons)
+    reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+    return f"0/{num_nodes} nodes are available" + (f": {reasons}." if reasons else ".")
+
+
+def _held_back(encoded: Encoded, pod: Pod) -> str | None:
+    if pod.scheduling_gates:
+        return f"scheduling is gated by {', '.join(pod.scheduling_gates)}"
+    needs = find_unsupported(pod, encoded.snapshot)
+    if needs:
+        return "; ".join(f"{need.field} needs {need.plugin}, which longshore does not model: {need.reason}" for need in needs)
+    return None
+
+
+def _runner_up(names: tuple[str, ...], scores: Array, mask: Array, node: int) -> str | None:
+    others = mask & (np.arange(len(mask)) != node)
+    return names[int(np.argmax(np.where(others, scores, -np.inf)))] if others.any() else None
+
+
+def _terms(objective: Weighted | None, step: Transition) -> dict[str, float]:
+    return {} if objective is None else {name: float(value) for name, value in objective.explain(step).items()}

@@ -1,0 +1,63 @@
+"""`longshore import`: dumps in, a checked summary or one merged dump out, nothing by halves."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from longshore.cli.main import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "small-cluster.json"
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["import", *arguments])
+    return int(ended.value.code or 0)
+
+
+def write(path: Path, *items: dict[str, object]) -> str:
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": list(items)}))
+    return str(path)
+
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4"}}}
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "d"}}
+
+
+def test_import_counts_what_it_read(capsys: pytest.CaptureFixture[str]):
+    assert run(str(EXAMPLE), "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["schema"] == 1
+    assert report["nodes"] == 6
+    assert report["pods"] == {"bound": 4, "pending": 11}
+    assert report["unsupported"]["shop/files-1"][0]["plugin"] == "VolumeBinding"
+
+
+def test_import_merges_dumps_and_leaves_out_what_scheduling_does_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    first, second = write(tmp_path / "nodes.json", NODE), write(tmp_path / "rest.json", CONFIG)
+    out = tmp_path / "merged.json"
+    assert run(first, second, "--out", str(out), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["skipped"] == {"ConfigMap": 1}
+    assert [item["kind"] for item in json.loads(out.read_text())["items"]] == ["Node"]
+    assert run(str(out)) == 0
+
+
+def test_import_refuses_a_bad_object_by_name_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    bad = {**NODE, "metadata": {"name": "b"}, "status": {"allocatable": {"cpu": "four"}}}
+    out = tmp_path / "merged.json"
+    assert run(write(tmp_path / "bad.json", NODE, bad), "--out", str(out)) == 2
+    message = capsys.readouterr().err
+    assert "Node `b`: field `status.allocatable.cpu`" in message
+    assert not out.exists()
+
+
+def test_import_refuses_one_object_in_two_dumps(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    dump = write(tmp_path / "nodes.json", NODE)
+    assert run(dump, dump) == 2
+    assert "Node `a`" in capsys.readouterr().err
+
+
+def test_import_says_what_is_wrong_with_an_unwritable_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(write(tmp_path / "nodes.json", NODE), "--out", str(tmp_path / "missing" / "x.json")) == 2
+    assert "cannot write" in capsys.readouterr().err

@@ -1,0 +1,75 @@
+"""`longshore place`: the demo's command, end to end on the example cluster."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from longshore.cli.main import main
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "small-cluster.json"
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["place", *arguments])
+    return int(ended.value.code or 0)
+
+
+def test_place_puts_every_placeable_pod_somewhere_under_every_policy(capsys: pytest.CaptureFixture[str]):
+    from longshore.policies import REGISTRY
+
+    assert run(str(EXAMPLE), "--policies", ",".join(REGISTRY.names()), "--json") == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["schema"] == 1
+    assert [entry["policy"] for entry in payload["runs"]] == list(REGISTRY.names())
+    for entry in payload["runs"]:
+        # report-1 is too large for every node, files-1 waits for its volume: no policy may place either.
+        pending = {decision["pod"] for decision in entry["decisions"] if decision["node"] is None}
+        assert pending >= {"shop/report-1", "shop/files-1"}, entry["policy"]
+        assert entry["outcome"]["placed"] + entry["outcome"]["pending"] == 11
+
+
+def test_place_shows_that_the_default_breaks_the_hard_limit_and_energy_latency_does_not(capsys: pytest.CaptureFixture[str]):
+    run(str(EXAMPLE), "--policies", "kube-default,energy-latency", "--json")
+    runs = {entry["policy"]: entry["outcome"] for entry in json.loads(capsys.readouterr().out)["runs"]}
+    assert runs["kube-default"]["beyond_hard_limit"] > 0
+    assert runs["energy-latency"]["beyond_hard_limit"] == 0
+
+
+def test_place_explains_one_pod_on_every_node(capsys: pytest.CaptureFixture[str]):
+    assert run(str(EXAMPLE), "--policies", "kube-default", "--explain", "shop/api-1") == 0
+    text = capsys.readouterr().out
+    explained = text[text.index("shop/api-1 under kube-default") :]
+    for node in ("worker-1", "worker-2", "worker-3", "worker-4", "gpu-1", "old-1"):
+        assert node in explained
+    assert "TaintToleration: node(s) had untolerated taint(s)" in explained
+    assert "NodeUnschedulable: node(s) were unschedulable" in explained
+
+
+def test_place_repeats_itself_for_a_seed_and_not_for_another(capsys: pytest.CaptureFixture[str]):
+    def nodes(seed: str) -> list[str]:
+        run(str(EXAMPLE), "--policies", "random", "--seed", seed, "--json")
+        return [decision["node"] for decision in json.loads(capsys.readouterr().out)["runs"][0]["decisions"]]
+
+    assert nodes("1") == nodes("1")
+    assert len({tuple(nodes(str(seed))) for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "want"),
+    [
+        pytest.param([str(EXAMPLE), "--policies", "kube-defalt"], "did you mean `kube-default`", id="misspelt policy"),
+        pytest.param([str(EXAMPLE), "--filters", "upstrem"], "did you mean `upstream`", id="misspelt filter set"),
+        pytest.param([str(EXAMPLE), "--objective", "wats"], "did you mean `watts`", id="misspelt objective"),
+        pytest.param([str(EXAMPLE), "--explain", "shop/web-33"], "did you mean `shop/web-3`", id="misspelt pod"),
+        pytest.param(["no-such-file.json"], "cannot read `no-such-file.json`", id="missing file"),
+        pytest.param([str(EXAMPLE.parent)], "cannot read", id="a folder"),
+        pytest.param([str(EXAMPLE), "--policies", ","], "no policy", id="no policy"),
+    ],
+)
+def test_place_answers_bad_input_with_a_sentence_and_exit_2(arguments: list[str], want: str, capsys: pytest.CaptureFixture[str]):
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert want in captured.err
+    assert captured.out == ""

@@ -1,0 +1,84 @@
+"""FGD's fragment of a node, case by case, and against a plain loop."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from objectives.clusters import node, spec, transition
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.fragmentation import cluster_fragment, node_fragment
+from longshore.core.gpu import free_milli
+from longshore.core.pod import GpuRequest
+from longshore.core.snapshot import TypicalPod
+
+
+def cluster(typical: list[TypicalPod], held: list[int], cpu_millis: int = 1000) -> ClusterArrays:
+    """One T4 node of 1000 milli-CPU whose GPUs hold `held` milli, one node without GPUs, one padding row."""
+    nodes = [node("a", cpu_millis, gpu_count=len(held), gpu_model="T4"), node("b")]
+    arrays = transition(nodes, {}, "b", typical=tuple(typical), padded_nodes=3).before
+    used = arrays.state.gpu_used.copy()
+    used[0, : len(held)] = held
+    return arrays._replace(state=arrays.state._replace(gpu_used=used))
+
+
+@pytest.mark.parametrize(
+    ("kind", "want"),
+    [
+        pytest.param(TypicalPod(100, None, 1.0), 1400, id="wants no GPU: all that is free"),
+        pytest.param(TypicalPod(100, GpuRequest(1, 500, ("A100",)), 1.0), 1400, id="wants another model: all"),
+        pytest.param(TypicalPod(100, GpuRequest(1, 500, ("T4",)), 1.0), 400, id="fits: what is on fuller GPUs"),
+        pytest.param(TypicalPod(100, GpuRequest(1, 400), 1.0), 0, id="fits on all that have any left"),
+        pytest.param(TypicalPod(100, GpuRequest(1, 1000), 1.0), 400, id="one whole GPU fits"),
+        pytest.param(TypicalPod(100, GpuRequest(2, 1000), 1.0), 1400, id="two whole GPUs do not: all"),
+        pytest.param(TypicalPod(1001, GpuRequest(1, 400), 1.0), 1400, id="too little CPU: all"),
+        pytest.param(TypicalPod(1000, GpuRequest(1, 400), 1.0), 0, id="just enough CPU"),
+    ],
+)
+def test_fragment_by_case(kind: TypicalPod, want: float) -> None:
+    # Free: 400, 1000 and 0 milli.
+    assert list(node_fragment(cluster([kind], [600, 0, 1000]))) == [want, 0.0, 0.0]
+
+
+def test_fragment_weighs_typical_pods_by_share() -> None:
+    kinds = [TypicalPod(100, GpuRequest(1, 500), 0.7), TypicalPod(100, None, 0.3)]
+    arrays = cluster(kinds, [600, 0])
+    assert node_fragment(arrays)[0] == pytest.approx(0.7 * 400 + 0.3 * 1400, abs=1e-8)
+    assert cluster_fragment(arrays) == node_fragment(arrays)[0]
+
+
+def test_fragment_is_zero_without_typical_pods() -> None:
+    assert list(node_fragment(cluster([], [600, 0]))) == [0.0, 0.0, 0.0]
+
+
+def test_fragment_answers_what_if_for_every_device_at_once() -> None:
+    kinds = [TypicalPod(100, GpuRequest(1, 500), 0.5), TypicalPod(100, GpuRequest(2, 1000), 0.5)]
+    arrays = cluster(kinds, [300, 0, 0])
+    takes = 200 * np.eye(3, dtype=np.int64)
+    free = free_milli(arrays)[None] - takes[:, None, :]
+    cpu = arrays.nodes.allocatable[:, 0] - 100
+    got = node_fragment(arrays, free_milli=free, free_cpu_millis=cpu)
+    assert got.shape == (3, 3)
+    for device in range(3):
+        state = arrays.state._replace(gpu_used=arrays.state.gpu_used + takes[device])
+        after = arrays._replace(state=state)
+        assert got[device, 0] == node_fragment(after, free_cpu_millis=cpu)[0]
+
+
+KINDS = st.builds(
+    TypicalPod,
+    st.integers(0, 1500),
+    st.none() | st.builds(GpuRequest, st.integers(1, 3), st.sampled_from([1, 250, 500, 1000])),
+    st.integers(1, 100).map(lambda percent: percent / 100),
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(KINDS, min_size=1, max_size=5), st.lists(st.integers(0, 1000), min_size=1, max_size=4))
+def test_fragment_equals_the_plain_loop(kinds: list[TypicalPod], held: list[int]) -> None:
+    free, expected = [1000 - milli for milli in held], 0.0
+    for kind in kinds:
+        gpu = kind.gpu
+        fits = gpu and sum(left >= gpu.milli for left in free) >= gpu.count and kind.cpu_millis <= 1000
+        expected += kind.share * (sum(left for left in free if left < gpu.milli) if gpu and fits else sum(free))
+    assert node_fragment(cluster(kinds, held))[0] == pytest.approx(expected, abs=1e-7)

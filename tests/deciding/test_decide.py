@@ -1,0 +1,93 @@
+"""Decisions: who goes where, why not elsewhere, and what holds a pod back."""
+
+import pytest
+from builders import make_node, make_pod
+
+from longshore.core.encode import Encoded, encode
+from longshore.core.pod import Pod
+from longshore.core.snapshot import Snapshot
+from longshore.deciding.decide import Chooser, decide, decide_all
+from longshore.filters import filter_set
+from longshore.objectives.weighted import parse_objective
+from longshore.policies import REGISTRY
+
+NODES = (
+    make_node("full").cpu("1").memory("1Gi").build(),
+    make_node("small").cpu("2").memory("4Gi").build(),
+    make_node("large").cpu("8").memory("16Gi").build(),
+)
+
+
+def cluster(*pods: Pod) -> Encoded:
+    return encode(Snapshot(nodes=NODES, pods=pods))
+
+
+def chooser(name: str, filters: str = "upstream") -> Chooser:
+    return Chooser(name, REGISTRY.load(name), filter_set(filters))
+
+
+def test_decide_explains_every_node():
+    pod = make_pod("a").cpu("1500m").memory("2Gi").build()
+    decision, _ = decide(cluster(pod), pod, chooser("best-fit"))
+    assert decision.node == "small"
+    assert decision.runner_up == "large"
+    assert set(decision.scores) == {"small", "large"}
+    assert decision.rejections["full"].reasons == ("Insufficient cpu", "Insufficient memory")
+
+
+def test_decide_places_on_the_cluster_that_it_returns():
+    pod = make_pod("a").cpu("1500m").memory("2Gi").build()
+    before = cluster(pod)
+    _, after = decide(before, pod, chooser("best-fit"))
+    assert before.arrays.state.pod_count.tolist() == [0, 0, 0]
+    assert after.arrays.state.pod_count.tolist() == [0, 1, 0]
+
+
+def test_decide_names_the_reward_of_each_objective():
+    pod = make_pod("a").cpu("100m").build()
+    decision, _ = decide(cluster(pod), pod, chooser("first-fit"), parse_objective("ee=1,cost=2"))
+    assert decision.terms == {"ee": 6.0, "cost": -2.0}
+
+
+def test_decide_says_why_no_node_is_feasible_in_upstreams_words():
+    pod = make_pod("a").cpu("64").memory("1Mi").build()
+    decision, after = decide(cluster(pod), pod, chooser("kube-default"))
+    assert decision.node is None
+    assert decision.pending_reason == "0/3 nodes are available: 3 Insufficient cpu."
+    assert after.arrays.state.pod_count.sum() == 0
+
+
+def test_decide_has_a_word_for_a_cluster_without_nodes():
+    pod = make_pod("a").build()
+    decision, _ = decide(encode(Snapshot(pods=(pod,))), pod, chooser("kube-default"))
+    assert decision.pending_reason == "0/0 nodes are available."
+
+
+@pytest.mark.parametrize(
+    ("pod", "want_reason"),
+    [
+        pytest.param(Pod("a", scheduling_gates=("wait",)), "scheduling is gated by wait", id="scheduling gate"),
+        pytest.param(Pod("a", unmodelled=("spec.resourceClaims",)), "spec.resourceClaims needs DynamicResources", id="resource claim"),
+    ],
+)
+def test_decide_leaves_a_pod_pending_that_must_not_be_placed(pod: Pod, want_reason: str):
+    decision, _ = decide(cluster(pod), pod, chooser("random"))
+    assert decision.node is None
+    assert want_reason in (decision.pending_reason or "")
+
+
+def test_decide_all_serves_the_highest_priority_first():
+    low = Pod("low", make_pod("low").cpu("8").build().spec, priority=1)
+    high = Pod("high", make_pod("high").cpu("7").build().spec, priority=9)
+    decisions = [decision for decision, _ in decide_all(cluster(low, high), chooser("kube-default"))]
+    assert [(decision.pod, decision.node) for decision in decisions] == [("default/high", "large"), ("default/low", None)]
+
+
+def test_decide_keeps_the_hard_latency_limit_only_in_the_set_that_has_it():
+    far = make_node("far").cpu("8").memory("16Gi").readings(latency_ms=40.0).build()
+    pod = make_pod("a").cpu("100m").latency(20.0, 30.0).build()
+    encoded = encode(Snapshot(nodes=(far,), pods=(pod,)))
+    assert decide(encoded, pod, chooser("kube-default"))[0].node == "far"
+    limited, _ = decide(encoded, pod, chooser("kube-default", "upstream+latency"))
+    assert limited.node is None
+    assert limited.rejections["far"].filter == "LatencyLimit"

@@ -1,0 +1,521 @@
+"""Tests of the conversion: every field that scheduling reads, from JSON as kubectl prints it, and every refusal."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from longshore.core.errors import ObjectError
+from longshore.core.labels import Requirement, Selector
+from longshore.core.node import Image, Node, NodePower, Taint
+from longshore.core.pod import (
+    AffinityTerm,
+    Container,
+    GpuRequest,
+    HostPort,
+    NodePreference,
+    NodeSelectorTerm,
+    Owner,
+    Pod,
+    SpreadConstraint,
+    Toleration,
+    Volume,
+    WeightedAffinityTerm,
+)
+from longshore.kube import convert, wire
+
+MILLI, UNIT = 10**6, 10**9
+GIB = 2**30
+
+NODE_TEXT = b"""{
+  "apiVersion": "v1", "kind": "Node",
+  "metadata": {"name": "worker-1", "uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z",
+    "labels": {"topology.kubernetes.io/zone": "b", "kubernetes.io/hostname": "worker-1"},
+    "annotations": {"longshore.dev/gpu-count": "8", "longshore.dev/gpu-model": "A100",
+      "longshore.dev/latency-ms": "2.5",
+      "longshore.dev/watts": "90,160,210", "longshore.dev/cost-per-hour": "0.75",
+      "longshore.dev/carbon-grams-per-kwh": "35"}},
+  "spec": {"podCIDR": "10.0.0.0/24", "unschedulable": true,
+    "taints": [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"},
+      {"key": "wear", "effect": "PreferNoSchedule"}]},
+  "status": {
+    "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"},
+    "allocatable": {"cpu": "7900m", "memory": "31Gi", "pods": "110", "example.com/dongle": "2"},
+    "images": [{"names": ["a@sha256:1", "a:1"], "sizeBytes": 1048576}]}}"""
+
+POD_TEXT = b"""{
+  "apiVersion": "v1", "kind": "Pod",
+  "metadata": {"name": "web-1", "namespace": "shop", "uid": "u2", "labels": {"app": "web", "version": "7"},
+    "annotations": {"latencySoftConstraint": "20", "latencyHardConstraint": "50.5"},
+    "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "x"},
+      {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": true}]},
+  "spec": {
+    "schedulerName": "longshore", "priority": 1000, "nodeSelector": {"disk": "ssd"},
+    "schedulingGates": [{"name": "quota"}],
+    "overhead": {"cpu": "10m"},
+    "resources": {"requests": {"memory": "3Gi"}},
+    "containers": [{"name": "main", "image": "web:7",
+      "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1"}},
+      "ports": [{"containerPort": 80, "hostPort": 8080}, {"containerPort": 53, "hostPort": 53, "protocol": "UDP",
+        "hostIP": "10.0.0.1"}, {"containerPort": 9090}]}],
+    "initContainers": [{"name": "proxy", "image": "proxy", "restartPolicy": "Always"},
+      {"name": "setup", "image": "tool"}],
+    "tolerations": [{"key": "dedicated", "value": "ml", "effect": "NoSchedule"}, {"operator": "Exists"}],
+    "affinity": {
+      "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+          {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["4"]}]}]},
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "preference":
+          {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["worker-1"]}]}}]},
+      "podAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {}}],
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "podAffinityTerm": {"topologyKey": "rack"}}]},
+      "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host", "namespaces": ["shop"]}],
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 6, "podAffinityTerm": {"topologyKey": "row"}}]}},
+    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+      "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["version"]}],
+    "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-1"}}, {"name": "model", "image":
+      {"reference": "model:2"}}, {"name": "scratch", "emptyDir": {}}, {"name": "empty"}]},
+  "status": {"phase": "Pending"}}"""
+
+
+def read_node(**changes: Any) -> Node:
+    return convert.node(msgspec.convert({"metadata": {"name": "a"}} | changes, type=wire.Node))
+
+
+def read_pod(*, is_incoming: bool = False, **changes: Any) -> Pod:
+    source = {"metadata": {"name": "p"}} | changes
+    return convert.pod(msgspec.json.decode(json.dumps(source), type=wire.Pod), is_incoming=is_incoming)
+
+
+@pytest.fixture(scope="module")
+def node() -> Node:
+    return convert.node(msgspec.json.decode(NODE_TEXT, type=wire.Node))
+
+
+@pytest.fixture(scope="module")
+def pod() -> Pod:
+    return convert.pod(msgspec.json.decode(POD_TEXT, type=wire.Pod))
+
+
+NODE_FIELDS = {
+    "name": "worker-1",
+    "labels": (("kubernetes.io/hostname", "worker-1"), ("topology.kubernetes.io/zone", "b")),
+    "taints": (Taint("dedicated", "ml", "NoSchedule"), Taint("wear", "", "PreferNoSchedule")),
+    "is_unschedulable": True,
+    "capacity": (("cpu", 8 * UNIT), ("memory", 32 * GIB * UNIT), ("pods", 110 * UNIT)),
+    "allocatable": (
+        ("cpu", 7900 * MILLI),
+        ("example.com/dongle", 2 * UNIT),
+        ("memory", 31 * GIB * UNIT),
+        ("pods", 110 * UNIT),
+    ),
+    "images": (Image(("a@sha256:1", "a:1"), 1048576),),
+    "gpu_count": 8,
+    "gpu_model": "A100",
+    "power": NodePower((90.0, 160.0, 210.0)),
+    "cost_per_hour": 0.75,
+    "carbon_grams_per_kwh": 35.0,
+}
+
+SPEC_FIELDS = {
+    "namespace": "shop",
+    "labels": (("app", "web"), ("version", "7")),
+    "containers": (
+        Container(
+            "web:7",
+            (("cpu", 500 * MILLI), ("memory", GIB * UNIT)),
+            (("cpu", UNIT),),
+            (HostPort(8080), HostPort(53, "UDP", "10.0.0.1")),
+        ),
+    ),
+    "init_containers": (Container("proxy", is_sidecar=True), Container("tool")),
+    "overhead": (("cpu", 10 * MILLI),),
+    "pod_requests": (("memory", 3 * GIB * UNIT),),
+    "tolerations": (Toleration("dedicated", "Equal", "ml", "NoSchedule"), Toleration("", "Exists")),
+    "node_selector": (("disk", "ssd"),),
+    "node_affinity": (NodeSelectorTerm((Requirement("cores", "Gt", ("4",)),)),),
+    "node_preferences": (
+        NodePreference(3, NodeSelectorTerm((), (Requirement("metadata.name", "In", ("worker-1",)),))),
+    ),
+    "affinity": (AffinityTerm("zone", Selector()),),
+    "anti_affinity": (AffinityTerm("host", None, ("shop",)),),
+    "preferred_affinity": (WeightedAffinityTerm(5, AffinityTerm("rack", None)),),
+    "preferred_anti_affinity": (WeightedAffinityTerm(6, AffinityTerm("row", None)),),
+    "spread": (SpreadConstraint(1, "zone", True, Selector().extended({"app": "web"}).extended({"version": "7"})),),
+    "owner": Owner("apps/v1", "ReplicaSet", "web"),
+    "volumes": (
+        Volume("persistentVolumeClaim", "data-1"),
+        Volume("image", "model:2"),
+        Volume("emptyDir"),
+        Volume("emptyDir"),
+    ),
+    "gpu": None,
+    "latency_soft_ms": 20.0,
+    "latency_hard_ms": 50.5,
+    "is_terminating": False,
+}
+
+
+@pytest.mark.parametrize("field", NODE_FIELDS)
+def test_every_field_of_a_node_is_read(node: Node, field: str) -> None:
+    assert getattr(node, field) == NODE_FIELDS[field]
+
+
+def test_a_nodes_latency_annotation_is_a_reading(node: Node) -> None:
+    assert node.readings.latency_ms == 2.5
+    assert read_node().readings.latency_ms is None
+
+
+def test_a_node_without_annotations_has_the_defaults() -> None:
+    plain = read_node()
+    assert (plain.gpu_count, plain.gpu_model, plain.power) == (0, "", NodePower())
+    assert (plain.cost_per_hour, plain.carbon_grams_per_kwh) == (Node("").cost_per_hour, Node("").carbon_grams_per_kwh)
+
+
+def test_a_nodes_price_may_be_nothing() -> None:
+    notes = {"longshore.dev/cost-per-hour": "0", "longshore.dev/carbon-grams-per-kwh": "0"}
+    free = read_node(metadata={"name": "a", "annotations": notes})
+    assert (free.cost_per_hour, free.carbon_grams_per_kwh) == (0.0, 0.0)
+
+
+def test_a_nodes_gpu_model_may_be_a_label() -> None:
+    labelled = read_node(metadata={"name": "a", "labels": {"longshore.dev/gpu-model": "T4"}})
+    assert labelled.gpu_model == "T4"
+
+
+@pytest.mark.parametrize("field", SPEC_FIELDS)
+def test_every_field_of_a_pods_spec_is_read(pod: Pod, field: str) -> None:
+    assert getattr(pod.spec, field) == SPEC_FIELDS[field]
+
+
+def test_what_is_not_a_pods_class_is_read_beside_it(pod: Pod) -> None:
+    assert (pod.name, pod.uid, pod.priority, pod.scheduler_name) == ("web-1", "u2", 1000, "longshore")
+    assert pod.scheduling_gates == ("quota",)
+    assert pod.annotations == (("latencyHardConstraint", "50.5"), ("latencySoftConstraint", "20"))
+    assert (pod.bound_to, pod.gpu_devices, pod.unmodelled) == ("", None, ())
+
+
+def test_an_empty_pod_has_kubernetes_defaults() -> None:
+    plain = read_pod()
+    assert (plain.key, plain.scheduler_name, plain.priority) == ("default/p", "default-scheduler", 0)
+    assert plain.spec.node_affinity is None
+    assert plain.spec.node_preferences is None
+
+
+def test_a_bound_pods_node_is_its_place_and_not_its_class() -> None:
+    bound = read_pod(spec={"nodeName": "a"})
+    assert (bound.bound_to, bound.spec.node_name) == ("a", "")
+
+
+def test_an_incoming_pod_that_names_a_node_still_waits() -> None:
+    waiting = read_pod(spec={"nodeName": "a"}, is_incoming=True)
+    assert (waiting.bound_to, waiting.spec.node_name) == ("", "a")
+
+
+def test_a_pod_that_is_being_deleted_is_terminating() -> None:
+    assert read_pod(metadata={"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z"}).spec.is_terminating
+
+
+def test_an_owner_that_does_not_control_is_no_owner() -> None:
+    reference = {"apiVersion": "v1", "kind": "Node", "name": "x", "controller": False}
+    assert read_pod(metadata={"name": "p", "ownerReferences": [reference]}).spec.owner is None
+
+
+@pytest.mark.parametrize(
+    ("quantity", "want_nanos"),
+    [
+        pytest.param("100m", 100 * MILLI, id="milli"),
+        pytest.param(2, 2 * UNIT, id="a whole number"),
+        pytest.param(0.5, UNIT // 2, id="a fraction"),
+        pytest.param("1e3", 1000 * UNIT, id="an exponent"),
+        pytest.param(1e22, (2**63 - 1) * UNIT, id="more than int64 holds"),
+        pytest.param("0", 0, id="zero"),
+    ],
+)
+def test_quantities_are_text_or_numbers(quantity: str | float, want_nanos: int) -> None:
+    assert read_node(status={"allocatable": {"cpu": quantity}}).allocatable == (("cpu", want_nanos),)
+
+
+@pytest.mark.parametrize(
+    ("notes", "want_gpu"),
+    [
+        pytest.param({"count": "2"}, GpuRequest(2, 1000), id="whole devices"),
+        pytest.param({"milli": "300"}, GpuRequest(1, 300), id="a share of one"),
+        pytest.param({"count": "1", "milli": "300"}, GpuRequest(1, 300), id="a share, with the count written out"),
+        pytest.param({"count": "4", "milli": "1000"}, GpuRequest(4, 1000), id="whole ones, with the milli written out"),
+        pytest.param({"count": "1", "model": "T4|A100"}, GpuRequest(1, 1000, ("A100", "T4")), id="one of two models"),
+        pytest.param({"count": "1", "model": "|"}, GpuRequest(1, 1000), id="no model in the list"),
+        pytest.param({"model": "T4"}, None, id="a model alone asks for nothing"),
+    ],
+)
+def test_gpu_annotations_of_a_pod(notes: dict[str, str], want_gpu: GpuRequest | None) -> None:
+    annotations = {f"longshore.dev/gpu-{key}": value for key, value in notes.items()}
+    assert read_pod(metadata={"name": "p", "annotations": annotations}).spec.gpu == want_gpu
+
+
+def test_a_bound_pod_says_which_devices_it_holds() -> None:
+    assert read_pod(metadata={"name": "p", "annotations": {"longshore.dev/gpu-devices": "0,3"}}).gpu_devices == (0, 3)
+
+
+BAD_NODES = [
+    pytest.param(
+        {"status": {"allocatable": {"cpu": "4 cores"}}},
+        "status.allocatable.cpu",
+        "`4 cores` is not a quantity",
+        id="a bad quantity",
+    ),
+    pytest.param(
+        {"status": {"capacity": {"memory": "-1"}}},
+        "status.capacity.memory",
+        "`-1` is negative",
+        id="a negative quantity",
+    ),
+    pytest.param(
+        {"status": {"allocatable": {"cpu": "9" * 5000}}},
+        "status.allocatable.cpu",
+        f"`{'9' * 5000}` is not a quantity",
+        id="a number that Python would not read",
+    ),
+]
+BAD_NODE_NOTES = [
+    ("gpu-count", "many", "`many` is not a whole number from 0 to 1024"),
+    ("gpu-count", "-1", "`-1` is not a whole number from 0 to 1024"),
+    ("gpu-count", "1025", "`1025` is not a whole number from 0 to 1024"),
+    ("gpu-count", "9" * 5000, f"`{'9' * 5000}` is not a whole number from 0 to 1024"),
+    ("latency-ms", "fast", "`fast` is not a number of 0 or more"),
+    ("latency-ms", "-1", "`-1` is not a number of 0 or more"),
+    ("latency-ms", "nan", "`nan` is not a number of 0 or more"),
+    ("latency-ms", "inf", "`inf` is not a number of 0 or more"),
+    ("latency-ms", "1_000", "`1_000` is not a number of 0 or more"),
+    ("latency-ms", "", "`` is not a number of 0 or more"),
+    ("cost-per-hour", "free", "`free` is not a number of 0 or more"),
+    ("carbon-grams-per-kwh", "-3", "`-3` is not a number of 0 or more"),
+    ("watts", "90", "needs two values or more: idle first, full last"),
+    ("watts", "90,x", "`x` is not a number of 0 or more"),
+]
+BAD_POD_NOTES = [
+    ("longshore.dev/gpu-count", "0", "`0` is not a whole number from 1 to 1024"),
+    ("longshore.dev/gpu-count", "1.5", "`1.5` is not a whole number from 1 to 1024"),
+    ("longshore.dev/gpu-milli", "1001", "`1001` is not a whole number from 1 to 1000"),
+    ("longshore.dev/gpu-milli", "٣", "`٣` is not a whole number from 1 to 1000"),
+    ("longshore.dev/gpu-devices", "0,", "`0,` is not a list of device numbers such as `0,1`"),
+    ("longshore.dev/gpu-devices", "all", "`all` is not a list of device numbers such as `0,1`"),
+    ("longshore.dev/gpu-devices", "9" * 5000, f"`{'9' * 5000}` is not a list of device numbers such as `0,1`"),
+    ("latencySoftConstraint", "20ms", "`20ms` is not a number of 0 or more"),
+    ("latencyHardConstraint", "-0.1", "`-0.1` is not a number of 0 or more"),
+]
+
+
+@pytest.mark.parametrize(("changes", "want_field", "want_reason"), BAD_NODES)
+def test_bad_nodes_are_refused_with_field_and_reason(
+    changes: dict[str, Any], want_field: str, want_reason: str
+) -> None:
+    with pytest.raises(ObjectError) as caught:
+        read_node(**changes)
+    error = caught.value
+    assert (error.kind, error.name, error.field, error.reason) == ("Node", "a", want_field, want_reason)
+
+
+@pytest.mark.parametrize(("key", "text", "want_reason"), BAD_NODE_NOTES, ids=lambda value: value[:20])
+def test_bad_annotations_of_a_node_are_refused(key: str, text: str, want_reason: str) -> None:
+    with pytest.raises(ObjectError) as caught:
+        read_node(metadata={"name": "a", "annotations": {f"longshore.dev/{key}": text}})
+    assert caught.value.field == f"metadata.annotations[longshore.dev/{key}]"
+    assert (caught.value.name, caught.value.reason) == ("a", want_reason)
+
+
+@pytest.mark.parametrize(("key", "text", "want_reason"), BAD_POD_NOTES, ids=lambda value: value[:20])
+def test_bad_annotations_of_a_pod_are_refused(key: str, text: str, want_reason: str) -> None:
+    with pytest.raises(ObjectError) as caught:
+        read_pod(metadata={"name": "p", "annotations": {key: text}})
+    assert caught.value.field == f"metadata.annotations[{key}]"
+    assert (caught.value.kind, caught.value.name, caught.value.reason) == ("Pod", "default/p", want_reason)
+
+
+def test_a_share_of_several_devices_is_refused() -> None:
+    notes = {"longshore.dev/gpu-count": "2", "longshore.dev/gpu-milli": "500"}
+    with pytest.raises(ObjectError, match="a share is of one device only"):
+        read_pod(metadata={"name": "p", "annotations": notes})
+
+
+BAD_EXPRESSION = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}
+REQUIRED, PREFERRED = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind in ("required", "preferred"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "want_field", "want_reason"),
+    [
+        pytest.param(
+            {"containers": [{}, {"resources": {"requests": {"cpu": "x"}}}]},
+            "spec.containers[1].resources.requests.cpu",
+            "`x` is not a quantity",
+            id="a request of the second container",
+        ),
+        pytest.param(
+            {"containers": [{"resources": {"limits": {"memory": "-1Gi"}}}]},
+            "spec.containers[0].resources.limits.memory",
+            "`-1Gi` is negative",
+            id="a negative limit",
+        ),
+        pytest.param(
+            {"initContainers": [{"resources": {"requests": {"cpu": "x"}}}]},
+            "spec.initContainers[0].resources.requests.cpu",
+            "`x` is not a quantity",
+            id="an init container",
+        ),
+        pytest.param({"overhead": {"cpu": "x"}}, "spec.overhead.cpu", "`x` is not a quantity", id="overhead"),
+        pytest.param(
+            {"resources": {"requests": {"cpu": "x"}}},
+            "spec.resources.requests.cpu",
+            "`x` is not a quantity",
+            id="pod-level requests",
+        ),
+        pytest.param(
+            {"affinity": {"podAffinity": {REQUIRED: [BAD_EXPRESSION]}}},
+            "spec.affinity.podAffinity",
+            "operator `Like` for key `a`",
+            id="pod affinity",
+        ),
+        pytest.param(
+            {"affinity": {"podAntiAffinity": {PREFERRED: [{"podAffinityTerm": BAD_EXPRESSION}]}}},
+            "spec.affinity.podAntiAffinity",
+            "operator `Like` for key `a`",
+            id="preferred anti-affinity",
+        ),
+        pytest.param(
+            {
+                "affinity": {
+                    "nodeAffinity": {
+                        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Gt"}]}]}
+                    }
+                }
+            },
+            "spec.affinity.nodeAffinity",
+            "operator `Gt` for key `a` needs exactly one value",
+            id="a comparison without a value",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": [BAD_EXPRESSION]},
+            "spec.topologySpreadConstraints",
+            "operator `Like` for key `a`",
+            id="spreading",
+        ),
+        pytest.param(
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": 7}}]},
+            "spec.volumes.persistentVolumeClaim",
+            "Expected `str`, got `int`",
+            id="a claim's name",
+        ),
+    ],
+)
+def test_bad_pods_are_refused_with_field_and_reason(spec: dict[str, Any], want_field: str, want_reason: str) -> None:
+    with pytest.raises(ObjectError) as caught:
+        read_pod(spec=spec)
+    error = caught.value
+    assert (error.kind, error.name, error.field) == ("Pod", "default/p", want_field)
+    assert error.reason.startswith(want_reason)
+
+
+INFEASIBLE = [{"type": "PodResizePending", "reason": "Infeasible"}]
+DEFERRED = [{"type": "Ready", "reason": "Infeasible"}, {"type": "PodResizePending", "reason": "Deferred"}]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "held", "allocated", "conditions", "want_millis"),
+    [
+        pytest.param("500m", "800m", None, [], 800, id="shrinking: it still holds more"),
+        pytest.param("500m", "300m", "300m", [], 500, id="growing: it wants more"),
+        pytest.param("500m", "300m", "700m", [], 700, id="promised more than it wants and has"),
+        pytest.param("900m", "300m", "400m", INFEASIBLE, 400, id="a wish that can never be met does not count"),
+        pytest.param("900m", "300m", "400m", DEFERRED, 900, id="a wish that is only put off counts"),
+    ],
+)
+def test_a_resize_counts_the_most_of_wanted_held_and_promised(
+    wanted: str, held: str, allocated: str | None, conditions: list[dict[str, str]], want_millis: int
+) -> None:
+    status = {"name": "c", "resources": {"requests": {"cpu": held}}}
+    if allocated:
+        status["allocatedResources"] = {"cpu": allocated}
+    pod = read_pod(
+        spec={"nodeName": "a", "containers": [{"name": "c", "resources": {"requests": {"cpu": wanted}}}]},
+        status={"containerStatuses": [status], "conditions": conditions},
+    )
+    assert pod.spec.containers[0].requests == (("cpu", want_millis * MILLI),)
+
+
+def test_a_status_without_resources_changes_nothing() -> None:
+    pod = read_pod(
+        spec={"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+        status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "2"}}]},
+    )
+    assert pod.spec.containers[0].requests == (("cpu", UNIT),)
+
+
+def test_a_status_adds_resources_that_the_container_does_not_name() -> None:
+    status = {"name": "c", "resources": {"requests": {"memory": "1Gi"}}}
+    pod = read_pod(spec={"containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
+    assert pod.spec.containers[0].requests == (("memory", GIB * UNIT),)
+
+
+def test_a_resize_counts_for_sidecars_and_not_for_other_init_containers() -> None:
+    needs = {"resources": {"requests": {"cpu": "1"}}}
+    held = {"resources": {"requests": {"cpu": "2"}}}
+    pod = read_pod(
+        spec={"initContainers": [{"name": "side", "restartPolicy": "Always", **needs}, {"name": "once", **needs}]},
+        status={"initContainerStatuses": [{"name": "side", **held}, {"name": "once", **held}]},
+    )
+    assert [container.requests for container in pod.spec.init_containers] == [(("cpu", 2 * UNIT),), (("cpu", UNIT),)]
+
+
+def test_a_resize_of_the_whole_pod_counts_resources_that_it_asked_for() -> None:
+    pod = read_pod(
+        spec={"resources": {"requests": {"cpu": "1"}}},
+        status={"resources": {"requests": {"cpu": "2", "memory": "1Gi"}}, "allocatedResources": {"cpu": "3"}},
+    )
+    assert pod.spec.pod_requests == (("cpu", 3 * UNIT),)
+
+
+def test_a_whole_pods_infeasible_resize_counts_what_it_holds() -> None:
+    pod = read_pod(
+        spec={"resources": {"requests": {"cpu": "9", "memory": "1Gi"}}},
+        status={"resources": {"requests": {"cpu": "2"}}, "conditions": INFEASIBLE},
+    )
+    assert pod.spec.pod_requests == (("cpu", 2 * UNIT), ("memory", 0))
+
+
+def test_a_bad_quantity_in_a_status_is_refused() -> None:
+    status = {"name": "c", "resources": {"requests": {"cpu": "x"}}}
+    with pytest.raises(ObjectError, match=r"status\.containerStatuses\.cpu"):
+        read_pod(spec={"containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
+
+
+@pytest.mark.parametrize(
+    ("spec", "want"),
+    [
+        pytest.param({"resourceClaims": [{"name": "gpu"}]}, ("spec.resourceClaims",), id="resource claims"),
+        pytest.param({"resourceClaims": []}, (), id="no resource claims"),
+        pytest.param(
+            {"hostUsers": False, "hostNetwork": True}, ("spec.hostUsers",), id="own users on the host's network"
+        ),
+        pytest.param({"hostUsers": False}, (), id="own users"),
+        pytest.param({"hostUsers": True, "hostNetwork": True}, (), id="the host's users and network"),
+        pytest.param(
+            {"containers": [{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
+            ("spec.containers[*].restartPolicyRules",),
+            id="a container that restarts all",
+        ),
+        pytest.param(
+            {"initContainers": [{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
+            ("spec.containers[*].restartPolicyRules",),
+            id="an init container that restarts all",
+        ),
+        pytest.param(
+            {"containers": [{"restartPolicyRules": [{"action": "Restart"}]}]}, (), id="one that restarts itself"
+        ),
+    ],
+)
+def test_fields_that_no_filter_reads_are_reported(spec: dict[str, Any], want: tuple[str, ...]) -> None:
+    assert read_pod(spec=spec).unmodelled == want

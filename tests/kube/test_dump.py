@@ -1,0 +1,241 @@
+"""Tests of reading dumps: what is kept, what is passed over and counted, and that a bad dump gives nothing at all."""
+
+import json
+from typing import Any
+
+import pytest
+
+from longshore.core.errors import InputError, ObjectError
+from longshore.core.labels import Requirement, Selector
+from longshore.core.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service, Snapshot
+from longshore.kube.dump import Import, read_dump
+
+
+def thing(kind: str, name: str, namespace: str = "", **parts: Any) -> dict[str, Any]:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {}) | parts.pop("metadata", {})
+    return {"apiVersion": parts.pop("apiVersion", "v1"), "kind": kind, "metadata": metadata, **parts}
+
+
+def read(*items: Any) -> Import:
+    return read_dump(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(items)}).encode())
+
+
+def test_an_empty_list_is_an_empty_cluster() -> None:
+    assert read() == Import(Snapshot(), {})
+
+
+def test_a_list_of_one_is_read() -> None:
+    assert [node.name for node in read(thing("Node", "a")).snapshot.nodes] == ["a"]
+
+
+def test_a_single_object_is_read_as_it_is() -> None:
+    snapshot = read_dump(json.dumps(thing("Pod", "p", "shop", spec={"nodeName": "a"})).encode()).snapshot
+    assert [(pod.key, pod.bound_to) for pod in snapshot.pods] == [("shop/p", "a")]
+
+
+def test_objects_keep_the_order_of_the_dump() -> None:
+    snapshot = read(thing("Node", "b"), thing("Pod", "q"), thing("Node", "a"), thing("Pod", "p")).snapshot
+    assert [node.name for node in snapshot.nodes] == ["b", "a"]
+    assert [pod.name for pod in snapshot.pods] == ["q", "p"]
+
+
+def test_pods_of_one_name_may_be_in_two_namespaces() -> None:
+    snapshot = read(thing("Pod", "p", "x"), thing("Pod", "p", "y")).snapshot
+    assert [pod.key for pod in snapshot.pods] == ["x/p", "y/p"]
+
+
+SELECTOR = Selector((Requirement("app", "In", ("web",)),))
+MATCH = {"matchLabels": {"app": "web"}}
+RELATED = [
+    pytest.param(
+        thing("Namespace", "shop", metadata={"labels": {"team": "a"}}),
+        "namespaces",
+        Namespace("shop", (("team", "a"),)),
+        id="a namespace with labels",
+    ),
+    pytest.param(thing("Namespace", "shop"), "namespaces", Namespace("shop"), id="a namespace"),
+    pytest.param(
+        thing("Service", "s", "shop", spec={"selector": {"app": "web"}}),
+        "services",
+        Service("shop", "s", (("app", "web"),)),
+        id="a service",
+    ),
+    pytest.param(
+        thing("Service", "s", "shop", spec={}),
+        "services",
+        Service("shop", "s", None),
+        id="a service that selects nothing",
+    ),
+    pytest.param(
+        thing("Service", "s", "shop", spec={"selector": {}}),
+        "services",
+        Service("shop", "s", ()),
+        id="a service with an empty selector",
+    ),
+    pytest.param(
+        thing("ReplicaSet", "r", "shop", apiVersion="apps/v1", spec={"selector": MATCH}),
+        "controllers",
+        Controller("apps/v1", "ReplicaSet", "shop", "r", SELECTOR),
+        id="a ReplicaSet",
+    ),
+    pytest.param(
+        thing("StatefulSet", "r", "shop", apiVersion="apps/v1", spec={"selector": MATCH}),
+        "controllers",
+        Controller("apps/v1", "StatefulSet", "shop", "r", SELECTOR),
+        id="a StatefulSet",
+    ),
+    pytest.param(
+        thing("ReplicationController", "r", "shop", spec={"selector": {"app": "web"}}),
+        "controllers",
+        Controller("v1", "ReplicationController", "shop", "r", SELECTOR),
+        id="a ReplicationController, whose selector is a plain map",
+    ),
+    pytest.param(
+        thing("ReplicationController", "r", "shop", spec={}),
+        "controllers",
+        Controller("v1", "ReplicationController", "shop", "r", None),
+        id="a ReplicationController without a selector",
+    ),
+    pytest.param(
+        thing("PersistentVolume", "v", metadata={"labels": {"topology.kubernetes.io/zone": "b"}}, spec={}),
+        "volumes",
+        PersistentVolume("v", (("topology.kubernetes.io/zone", "b"),)),
+        id="a volume in a zone",
+    ),
+    pytest.param(
+        thing("PersistentVolume", "v", spec={"nodeAffinity": {"required": {"nodeSelectorTerms": []}}}),
+        "volumes",
+        PersistentVolume("v", (), has_node_affinity=True),
+        id="a volume of some nodes",
+    ),
+    pytest.param(
+        thing("PersistentVolumeClaim", "c", "shop", spec={"volumeName": "v", "accessModes": ["ReadWriteOncePod"]}),
+        "claims",
+        PersistentVolumeClaim("shop", "c", "v", ("ReadWriteOncePod",)),
+        id="a bound claim",
+    ),
+    pytest.param(
+        thing("PersistentVolumeClaim", "c", "shop", spec={}),
+        "claims",
+        PersistentVolumeClaim("shop", "c"),
+        id="an unbound claim",
+    ),
+]
+
+
+@pytest.mark.parametrize(("item", "field", "want"), RELATED)
+def test_what_constraints_refer_to_is_read(item: dict[str, Any], field: str, want: object) -> None:
+    assert getattr(read(item).snapshot, field) == (want,)
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_finished_pods_are_passed_over_and_counted(phase: str) -> None:
+    got = read(thing("Pod", "done", status={"phase": phase}), thing("Pod", "p", status={"phase": "Running"}))
+    assert [pod.name for pod in got.snapshot.pods] == ["p"]
+    assert got.skipped == {"Pod (finished)": 1}
+
+
+def test_a_finished_pod_is_not_converted() -> None:
+    bad = {"containers": [{"resources": {"requests": {"cpu": "x"}}}]}
+    assert read(thing("Pod", "done", spec=bad, status={"phase": "Failed"})).skipped == {"Pod (finished)": 1}
+
+
+def test_a_finished_pod_may_have_the_name_of_a_running_one() -> None:
+    assert len(read(thing("Pod", "p", status={"phase": "Failed"}), thing("Pod", "p")).snapshot.pods) == 1
+
+
+def test_unknown_kinds_are_passed_over_and_counted() -> None:
+    got = read(thing("ConfigMap", "x"), thing("ConfigMap", "y"), thing("Secret", "z"), {"metadata": {}})
+    assert got.snapshot == Snapshot()
+    assert got.skipped == {"ConfigMap": 2, "Secret": 1, "object without a kind": 1}
+
+
+def test_an_unknown_kind_may_look_like_anything() -> None:
+    assert read(thing("Widget", "w", spec=[1], status="fine")).skipped == {"Widget": 1}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"NAME   STATUS\na      Ready\n", id="kubectl's table"),
+        pytest.param(b"kind: List\nitems: []\n", id="YAML"),
+        pytest.param(b'{"kind": "List", "items": [', id="cut off"),
+        pytest.param(b'{"kind": "List", "items": []} {}', id="two documents"),
+        pytest.param(b"[]", id="a plain list"),
+        pytest.param(b'{"items": []}', id="an object without a kind"),
+        pytest.param(b'{"kind": "List", "items": {}}', id="items that are no list"),
+        pytest.param(b'{"kind": "\xff"}', id="bytes that are no text"),
+        pytest.param(b'{"kind": "List", "items": ' + b"[" * 100_000, id="nesting without end"),
+    ],
+)
+def test_what_is_no_dump_is_refused_with_the_command_that_makes_one(data: bytes) -> None:
+    with pytest.raises(InputError, match="is not a Kubernetes object in JSON") as caught:
+        read_dump(data)
+    assert caught.value.hint is not None
+    assert "kubectl get nodes,pods" in caught.value.hint
+
+
+BAD = [
+    pytest.param(
+        thing("Pod", "p", "shop", spec={"containers": [{"ports": [{"hostPort": "80"}]}]}),
+        ("Pod", "shop/p", "spec.containers[0].ports[0].hostPort", "Expected `int`, got `str`"),
+        id="a wrong type, with its path",
+    ),
+    pytest.param(
+        thing("Node", "a", status={"allocatable": {"cpu": True}}),
+        ("Node", "a", "status.allocatable[...]", "Expected `int | float | str`, got `bool`"),
+        id="a quantity that is neither text nor number",
+    ),
+    pytest.param(
+        thing("Node", "a", status={"allocatable": {"cpu": "x"}}),
+        ("Node", "a", "status.allocatable.cpu", "`x` is not a quantity"),
+        id="a bad quantity",
+    ),
+    pytest.param(
+        thing("Pod", "p", "shop", spec=None),
+        ("Pod", "shop/p", "spec", "Expected `object`, got `null`"),
+        id="a null spec",
+    ),
+    pytest.param({"kind": "Node", "metadata": {}}, ("Node", "item 1", "metadata.name", "is missing"), id="no name"),
+    pytest.param({"kind": "Pod"}, ("Pod", "item 1", "metadata.name", "is missing"), id="no metadata"),
+    pytest.param(7, ("object", "item 1", "(top)", "Expected `object`, got `int`"), id="an item that is no object"),
+    pytest.param(
+        {"kind": "Node", "metadata": {"name": 7}},
+        ("object", "item 1", "metadata.name", "Expected `str`, got `int`"),
+        id="a name that is a number",
+    ),
+    pytest.param(
+        thing("Node", "good"),
+        ("Node", "good", "metadata.name", "stands 2 times in the dump, expected once"),
+        id="a node twice",
+    ),
+]
+
+
+@pytest.mark.parametrize(("item", "want"), BAD)
+def test_a_bad_object_is_refused_by_name_field_and_reason(item: Any, want: tuple[str, str, str, str]) -> None:
+    # There is no half of an import: what is good in the same dump is not returned either.
+    with pytest.raises(ObjectError) as caught:
+        read(thing("Node", "good"), item, thing("Node", "better"))
+    error = caught.value
+    assert (error.kind, error.name, error.field, error.reason) == want
+    assert error.exit_code == 2
+
+
+def test_a_pod_twice_is_refused() -> None:
+    with pytest.raises(ObjectError, match=r"Pod `x/p`: field `metadata\.name`: stands 2 times"):
+        read(thing("Pod", "p", "x"), thing("Pod", "p", "y"), thing("Pod", "p", "x"))
+
+
+def test_bytes_that_are_no_text_are_refused_where_they_stand() -> None:
+    item = b'{"kind": "Node", "metadata": {"name": "a"}, "status": {"capacity": {"\xff": 1}}}'
+    data = b'{"kind": "List", "items": [' + item + b"]}"
+    with pytest.raises(ObjectError, match="Node `a`"):
+        read_dump(data)
+
+
+def test_a_controllers_bad_selector_is_refused() -> None:
+    bad = {"selector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}
+    with pytest.raises(ObjectError, match=r"ReplicaSet `r`: field `spec\.selector`: operator `Like`"):
+        read(thing("ReplicaSet", "r", "shop", spec=bad))

@@ -1,0 +1,170 @@
+"""A user's own term: loading and every check, also under jit."""
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from longshore.core import registry
+from longshore.core.errors import UnknownNameError, UserTermError
+from longshore.core.ops import Array
+from longshore.objectives import REGISTRY
+from longshore.objectives.base import Transition, never_ends
+from longshore.objectives.samples import sample_transitions
+from longshore.objectives.user import is_file_target, load_user_term
+from longshore.objectives.weighted import build_objective
+
+jax.config.update("jax_enable_x64", True)
+
+GOOD = """
+    from longshore.core.ops import namespace
+
+    SCALE = 0.1
+
+    def prefer_small_nodes(step):
+        xp = namespace(step.after.state.requested)
+        cpu = xp.where(step.after.state.pod_count > 0, step.after.nodes.allocatable[:, 0], 0)
+        return -SCALE * cpu.sum() / 1000
+"""
+
+
+def run_under_jit(function: Callable[[Transition], Array], step: Transition) -> Array:
+    """What a room that may import JAX passes as `check_jit`."""
+    return jax.jit(function)(jax.tree.map(jax.numpy.asarray, step))
+
+
+def written(folder: Path, text: str, function: str = "term") -> str:
+    path = folder / "mine.py"
+    path.write_text(textwrap.dedent(text), encoding="utf-8")
+    return f"{path}:{function}"
+
+
+def refusal(target: str, **arguments: object) -> str:
+    with pytest.raises(UserTermError) as caught:
+        load_user_term(target, **arguments)
+    assert "hint: " in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_good_term_passes_all_checks(tmp_path: Path) -> None:
+    term = load_user_term(written(tmp_path, GOOD, "prefer_small_nodes"), check_jit=run_under_jit)
+    step = sample_transitions()[0]
+    reward = np.asarray(term.reward(step))
+    assert (reward.dtype, reward.shape, float(reward)) == (np.float64, (), -0.4)
+    assert not term.ends_episode(step)
+    assert jax.jit(term.reward)(jax.tree.map(jax.numpy.asarray, step)).dtype == np.float64
+
+
+def test_whole_numbers_and_truth_values_are_rewards_too(tmp_path: Path) -> None:
+    term = load_user_term(written(tmp_path, "def term(step): return step.node == 0"), check_jit=run_under_jit)
+    assert term.reward(sample_transitions()[0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("def term(step): return step.after.state.pod_count", "expected one real number", id="a vector"),
+        pytest.param("def term(step): return 'much'", "expected one real number", id="text"),
+        pytest.param("def term(step): return None", "expected one real number", id="nothing"),
+        pytest.param("def term(step): return float('nan')", "expected a finite number", id="not a number"),
+        pytest.param("def term(step): return step.after.nodes.allocatable.sum()", "at most 1e+06", id="bytes"),
+        pytest.param("def term(step): return step.readings", "raised AttributeError", id="a wrong field"),
+        pytest.param(
+            "def term(step):\n    step.after.state.pod_count[0] = 0\n    return 1.0", "raised ValueError", id="a change"
+        ),
+        pytest.param("def term(): return 1.0", "cannot be called with one argument", id="no argument"),
+        pytest.param("def term(before, after): return 1.0", "cannot be called with one argument", id="two arguments"),
+        pytest.param("term = 5", "expected a function", id="a number"),
+        pytest.param("class term: pass", "expected a function", id="a class"),
+        pytest.param("def term(step) return 1.0", "cannot be imported: SyntaxError", id="a syntax error"),
+        pytest.param("import no_such_module", "cannot be imported: ModuleNotFoundError", id="a missing module"),
+        pytest.param("def trem(step): return 1.0", "did you mean `trem`", id="a misspelt name"),
+        pytest.param("", "its functions: none", id="an empty file"),
+    ],
+)
+def test_a_bad_term_is_refused_with_its_reason(tmp_path: Path, text: str, message: str) -> None:
+    assert message in refusal(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            "def term(step):\n    return 1.0 if step.after.state.pod_count[step.node] > 1 else 0.0",
+            "does not work under jit: TracerBoolConversionError",
+            id="a branch on a value",
+        ),
+        pytest.param(
+            "calls = []\ndef term(step):\n    calls.append(1)\n    return float(len(calls))",
+            "expected the same",
+            id="memory of earlier calls",
+        ),
+    ],
+)
+def test_a_term_that_fails_only_under_jit_is_refused_where_jit_is_asked_for(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    target = written(tmp_path, text)
+    load_user_term(target)
+    assert message in refusal(target, check_jit=run_under_jit)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    assert "no file" in refusal(f"{tmp_path / 'absent.py'}:term")
+
+
+def test_a_name_that_is_no_file_must_be_registered() -> None:
+    with pytest.raises(UnknownNameError, match="unknown objective `mine`"):
+        load_user_term("mine")
+    assert "expected a function" in refusal("ee")
+
+
+@pytest.mark.parametrize(
+    ("target", "want"),
+    [("a/b.py:f", True), ("b.py:f", True), ("ee", False), ("b.py", False), ("b.py:", False), ("b.txt:f", False)],
+)
+def test_file_targets_are_told_from_names(target: str, want: bool) -> None:
+    assert is_file_target(target) is want
+
+
+def always_one(step: Transition) -> Array:
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Endless:
+    """An outside package's objective that forgets to be finite."""
+
+    size: float = 1.0
+
+    def reward(self, step: Transition) -> Array:
+        return np.float64("inf") * self.size
+
+    def ends_episode(self, step: Transition) -> Array:
+        return never_ends(step)
+
+
+@pytest.fixture
+def outside_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for an installed package with two entry points, `one` and `endless`."""
+    targets = {**REGISTRY.table, "one": "outside:always_one", "endless": "outside:Endless"}
+    found = {"one": always_one, "endless": Endless}
+    load = registry.Registry.load
+    monkeypatch.setattr(registry.Registry, "_targets", lambda self: targets)
+    monkeypatch.setattr(registry.Registry, "load", lambda self, name: found.get(name) or load(self, name))
+
+
+@pytest.mark.usefixtures("outside_package")
+def test_an_entry_point_may_be_a_function() -> None:
+    assert load_user_term("one").reward(sample_transitions()[0]) == 1.0
+    assert build_objective("one", {}).reward(sample_transitions()[0]) == 1.0
+
+
+@pytest.mark.usefixtures("outside_package")
+def test_an_entry_point_that_is_an_objective_is_checked_too() -> None:
+    with pytest.raises(UserTermError, match="`endless`.*expected a finite number"):
+        build_objective("endless", {"size": 2.0})

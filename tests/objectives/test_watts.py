@@ -1,0 +1,16 @@
+"""`watts`: minus the cluster's power."""
+
+from objectives.clusters import node, spec, transition
+
+from longshore.core.node import NodePower
+from longshore.objectives.watts import Watts
+
+NODES = [node("a", power=NodePower((100.0, 300.0))), node("b", power=NodePower((50.0, 150.0)))]
+
+
+def test_watts_counts_idle_nodes_unless_they_are_switched_off() -> None:
+    # a: 400 + 100 of 1000 milli-CPU = half way from 100 W to 300 W; b: idle.
+    step = transition(NODES, {"a": [spec(400)]}, "a", padded_nodes=5)
+    assert Watts().reward(step) == -(200.0 + 50.0)
+    assert Watts(switch_off_idle=True).reward(step) == -200.0
+    assert not Watts().ends_episode(step)
