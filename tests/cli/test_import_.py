@@ -34,7 +34,9 @@ def test_import_counts_what_it_read(capsys: pytest.CaptureFixture[str]):
     assert report["unsupported"]["shop/files-1"][0]["plugin"] == "VolumeBinding"
 
 
-def test_import_merges_dumps_and_leaves_out_what_scheduling_does_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_import_merges_dumps_and_leaves_out_what_scheduling_does_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
     first, second = write(tmp_path / "nodes.json", NODE), write(tmp_path / "rest.json", CONFIG)
     out = tmp_path / "merged.json"
     assert run(first, second, "--out", str(out), "--json") == 0

@@ -30,7 +30,9 @@ def test_place_puts_every_placeable_pod_somewhere_under_every_policy(capsys: pyt
         assert entry["outcome"]["placed"] + entry["outcome"]["pending"] == 11
 
 
-def test_place_shows_that_the_default_breaks_the_hard_limit_and_energy_latency_does_not(capsys: pytest.CaptureFixture[str]):
+def test_place_shows_that_the_default_breaks_the_hard_limit_and_energy_latency_does_not(
+    capsys: pytest.CaptureFixture[str],
+):
     run(str(EXAMPLE), "--policies", "kube-default,energy-latency", "--json")
     runs = {entry["policy"]: entry["outcome"] for entry in json.loads(capsys.readouterr().out)["runs"]}
     assert runs["kube-default"]["beyond_hard_limit"] > 0
@@ -68,7 +70,9 @@ def test_place_repeats_itself_for_a_seed_and_not_for_another(capsys: pytest.Capt
         pytest.param([str(EXAMPLE), "--policies", ","], "no policy", id="no policy"),
     ],
 )
-def test_place_answers_bad_input_with_a_sentence_and_exit_2(arguments: list[str], want: str, capsys: pytest.CaptureFixture[str]):
+def test_place_answers_bad_input_with_a_sentence_and_exit_2(
+    arguments: list[str], want: str, capsys: pytest.CaptureFixture[str]
+):
     assert run(*arguments) == 2
     captured = capsys.readouterr()
     assert want in captured.err

@@ -5,7 +5,9 @@ import pytest
 from longshore.cli import progress
 
 
-def test_counter_writes_lines_to_stderr_when_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_counter_writes_lines_to_stderr_when_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
     with progress.counter("cases", 10) as advance:
         advance(5, 1)

@@ -1,16 +1,19 @@
 """FGD's fragment of a node, case by case, and against a plain loop."""
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from objectives.clusters import node, spec, transition
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.fragmentation import cluster_fragment, node_fragment
 from longshore.core.gpu import free_milli
 from longshore.core.pod import GpuRequest
 from longshore.core.snapshot import TypicalPod
+from objectives.clusters import node, transition
+
+jax.config.update("jax_enable_x64", True)
 
 
 def cluster(typical: list[TypicalPod], held: list[int], cpu_millis: int = 1000) -> ClusterArrays:
@@ -68,7 +71,7 @@ def test_fragment_answers_what_if_for_every_device_at_once() -> None:
 KINDS = st.builds(
     TypicalPod,
     st.integers(0, 1500),
-    st.none() | st.builds(GpuRequest, st.integers(1, 3), st.sampled_from([1, 250, 500, 1000])),
+    st.none() | st.tuples(st.integers(1, 3), st.sampled_from([1, 250, 500, 1000])).map(lambda both: GpuRequest(*both)),
     st.integers(1, 100).map(lambda percent: percent / 100),
 )
 
@@ -82,3 +85,10 @@ def test_fragment_equals_the_plain_loop(kinds: list[TypicalPod], held: list[int]
         fits = gpu and sum(left >= gpu.milli for left in free) >= gpu.count and kind.cpu_millis <= 1000
         expected += kind.share * (sum(left for left in free if left < gpu.milli) if gpu and fits else sum(free))
     assert node_fragment(cluster(kinds, held))[0] == pytest.approx(expected, abs=1e-7)
+
+
+def test_fragment_under_jit_is_equal_to_the_last_bit() -> None:
+    kinds = [TypicalPod(10 * i, GpuRequest(1, 30 * i), 1 / 30) for i in range(1, 30)] + [TypicalPod(5, None, 1 / 30)]
+    arrays = cluster(kinds, [613, 0, 271, 999])
+    compiled = jax.jit(node_fragment)(jax.tree.map(jax.numpy.asarray, arrays))
+    assert np.array_equal(compiled, node_fragment(arrays))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.errors import UnknownNameError
@@ -17,6 +16,7 @@ from longshore.core.power import (
     use_ratio,
     watts_at,
 )
+from objectives.clusters import node, spec, transition
 
 
 def cluster() -> ClusterArrays:
@@ -102,5 +102,5 @@ def test_pwr_answers_what_if_for_many_states_at_once() -> None:
 
 
 def test_pwr_refuses_unknown_gpu_models() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean|unknown GPU model `V100M64`"):
+    with pytest.raises(UnknownNameError, match="unknown GPU model `V100M64`"):
         pwr_gpu_watts(["V100M64"])

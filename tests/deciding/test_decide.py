@@ -1,8 +1,8 @@
 """Decisions: who goes where, why not elsewhere, and what holds a pod back."""
 
 import pytest
-from builders import make_node, make_pod
 
+from builders import make_node, make_pod
 from longshore.core.encode import Encoded, encode
 from longshore.core.pod import Pod
 from longshore.core.snapshot import Snapshot
@@ -67,7 +67,11 @@ def test_decide_has_a_word_for_a_cluster_without_nodes():
     ("pod", "want_reason"),
     [
         pytest.param(Pod("a", scheduling_gates=("wait",)), "scheduling is gated by wait", id="scheduling gate"),
-        pytest.param(Pod("a", unmodelled=("spec.resourceClaims",)), "spec.resourceClaims needs DynamicResources", id="resource claim"),
+        pytest.param(
+            Pod("a", unmodelled=("spec.resourceClaims",)),
+            "spec.resourceClaims needs DynamicResources",
+            id="resource claim",
+        ),
     ],
 )
 def test_decide_leaves_a_pod_pending_that_must_not_be_placed(pod: Pod, want_reason: str):
@@ -80,7 +84,10 @@ def test_decide_all_serves_the_highest_priority_first():
     low = Pod("low", make_pod("low").cpu("8").build().spec, priority=1)
     high = Pod("high", make_pod("high").cpu("7").build().spec, priority=9)
     decisions = [decision for decision, _ in decide_all(cluster(low, high), chooser("kube-default"))]
-    assert [(decision.pod, decision.node) for decision in decisions] == [("default/high", "large"), ("default/low", None)]
+    assert [(decision.pod, decision.node) for decision in decisions] == [
+        ("default/high", "large"),
+        ("default/low", None),
+    ]
 
 
 def test_decide_keeps_the_hard_latency_limit_only_in_the_set_that_has_it():

@@ -1,10 +1,10 @@
 """`balance`: the sum of square roots of use."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.errors import InputError
 from longshore.objectives.balance import Balance
+from objectives.clusters import node, spec, transition
 
 NODES = [node("a"), node("b")]
 ON = {"a": [spec(300, 500)]}

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.errors import InputError
 from longshore.core.node import NodePower
 from longshore.objectives.base import Transition
 from longshore.objectives.carbon import Carbon
+from objectives.clusters import node, spec, transition
 
 NODES = [
     node("a", power=NodePower((100.0, 300.0)), carbon_grams_per_kwh=400.0),

@@ -1,10 +1,10 @@
 """`compress`: the sum of squares of use."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.errors import InputError
 from longshore.objectives.compress import Compress
+from objectives.clusters import node, spec, transition
 
 NODES = [node("a"), node("b"), node("nothing", 0, 0)]
 ON = {"a": [spec(300, 500)], "b": [spec(100, 200)]}
@@ -22,5 +22,5 @@ def test_compress_takes_another_resource_and_exponent() -> None:
 
 @pytest.mark.parametrize("exponent", [0.0, -1.0, float("nan"), 17.0])
 def test_compress_refuses_exponents_that_mean_nothing(exponent: float) -> None:
-    with pytest.raises(InputError, match="compress.*expected more than 0"):
+    with pytest.raises(InputError, match=r"compress.*expected more than 0"):
         Compress(exponent=exponent)

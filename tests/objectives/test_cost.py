@@ -1,8 +1,7 @@
 """`cost`: what the nodes that are on cost."""
 
-from objectives.clusters import node, spec, transition
-
 from longshore.objectives.cost import Cost
+from objectives.clusters import node, spec, transition
 
 
 def test_cost_counts_only_nodes_with_pods() -> None:

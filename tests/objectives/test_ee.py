@@ -1,10 +1,10 @@
 """`ee`: the truncated tenths of unused nodes, and the thesis' strict rule."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.objectives.base import Transition
 from longshore.objectives.ee import EnergyEfficient
+from objectives.clusters import node, spec, transition
 
 SEVEN = [node(f"n{i}") for i in range(7)]
 FREE = spec(0, 0, 0)
@@ -30,12 +30,6 @@ def test_ee_counts_nodes_without_pods(to: str, want: float) -> None:
 def test_ee_by_a_resource_counts_nodes_where_nothing_is_requested(measure: str) -> None:
     # n2 has a pod that requests nothing: unused by every resource, but not by pods.
     assert EnergyEfficient(measure=measure).reward(placed("n0")) == 10 * 5 // 7
-
-
-def test_ee_is_exact_where_floats_would_not_be() -> None:
-    # 10 · 29 / 29 nodes less one: whole tenths must not become 8.999.
-    nodes = [node(f"n{i:02}") for i in range(10)]
-    assert EnergyEfficient().reward(transition(nodes, {}, "n00")) == 9.0
 
 
 def test_strict_ee_ends_the_episode_unless_the_most_loaded_node_was_chosen() -> None:

@@ -1,11 +1,11 @@
 """`el-rl`: r1 + r2 + r3 of the thesis, term by term."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.node import NodeReadings
 from longshore.objectives.base import Transition
 from longshore.objectives.el_rl import EnergyLatency
+from objectives.clusters import node, spec, transition
 
 LIMITED = spec(latency_soft_ms=20.0, latency_hard_ms=30.0)
 

@@ -1,10 +1,10 @@
 """`empty-nodes`: nodes without pods, or with enough that is free."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.errors import InputError
 from longshore.objectives.empty_nodes import EmptyNodes
+from objectives.clusters import node, spec, transition
 
 NODES = [node("a"), node("b"), node("c"), node("d", 1000, 0)]
 ON = {"a": [spec(), spec()], "b": [spec(10, 50, 0)]}

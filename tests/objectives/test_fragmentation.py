@@ -1,11 +1,11 @@
 """`fragmentation`: the unusable share by hand."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.pod import GpuRequest
 from longshore.core.snapshot import TypicalPod
 from longshore.objectives.fragmentation import Fragmentation
+from objectives.clusters import node, spec, transition
 
 HALF = GpuRequest(1, 500)
 TYPICAL = (TypicalPod(100, HALF, 0.75), TypicalPod(100, None, 0.25))

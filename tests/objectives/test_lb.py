@@ -1,9 +1,9 @@
 """`lb`: 10, 0 or -1 by the load before the placement."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.objectives.lb import LoadBalance
+from objectives.clusters import node, spec, transition
 
 NODES = [node("a"), node("b"), node("c"), node("d")]
 ON = {"a": [spec(), spec()], "b": [spec()], "c": [], "d": []}

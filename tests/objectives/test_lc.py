@@ -1,10 +1,10 @@
 """`lc`: the node with the fewest known connections."""
 
 import pytest
-from objectives.clusters import node, transition
 
 from longshore.core.node import Node, NodeReadings
 from longshore.objectives.lc import LeastConnections
+from objectives.clusters import node, transition
 
 
 def nodes(*connections: float | None) -> list[Node]:

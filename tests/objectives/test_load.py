@@ -1,9 +1,9 @@
 """The shared measures of load."""
 
 import numpy as np
-from objectives.clusters import node, spec, transition
 
 from longshore.objectives.load import is_on, is_unused, load, num_nodes, used_ratio
+from objectives.clusters import node, spec, transition
 
 STEP = transition([node("a"), node("b", 500), node("c", 0)], {"a": [spec(300), spec(0)]}, "b", padded_nodes=5)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from objectives.clusters import node, spec, transition
 
 from longshore.core.node import NodePower, NodeReadings
 from longshore.core.pod import GpuRequest
@@ -17,6 +16,7 @@ from longshore.objectives import REGISTRY
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.samples import sample_transitions
 from longshore.objectives.weighted import Weighted, build_objective
+from objectives.clusters import node, spec, transition
 
 jax.config.update("jax_enable_x64", True)
 

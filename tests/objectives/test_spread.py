@@ -1,9 +1,9 @@
 """`spread`: minus the highest use of CPU or memory."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.objectives.spread import Spread
+from objectives.clusters import node, spec, transition
 
 
 @pytest.mark.parametrize(("to", "want"), [("a", -0.5), ("b", -0.8)])

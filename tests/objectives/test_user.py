@@ -166,5 +166,5 @@ def test_an_entry_point_may_be_a_function() -> None:
 
 @pytest.mark.usefixtures("outside_package")
 def test_an_entry_point_that_is_an_objective_is_checked_too() -> None:
-    with pytest.raises(UserTermError, match="`endless`.*expected a finite number"):
+    with pytest.raises(UserTermError, match=r"`endless`.*expected a finite number"):
         build_objective("endless", {"size": 2.0})

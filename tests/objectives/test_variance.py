@@ -1,9 +1,9 @@
 """`variance`: minus the variance of the CPU ratio."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.objectives.variance import Variance
+from objectives.clusters import node, spec, transition
 
 
 def test_variance_is_over_the_real_nodes() -> None:

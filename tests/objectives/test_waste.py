@@ -1,9 +1,9 @@
 """`waste`: the unused share of the nodes that are on."""
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.objectives.waste import Waste
+from objectives.clusters import node, spec, transition
 
 
 def test_waste_weighs_nodes_by_capacity_and_leaves_out_those_that_are_off() -> None:

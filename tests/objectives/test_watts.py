@@ -1,9 +1,8 @@
 """`watts`: minus the cluster's power."""
 
-from objectives.clusters import node, spec, transition
-
 from longshore.core.node import NodePower
 from longshore.objectives.watts import Watts
+from objectives.clusters import node, spec, transition
 
 NODES = [node("a", power=NodePower((100.0, 300.0))), node("b", power=NodePower((50.0, 150.0)))]
 

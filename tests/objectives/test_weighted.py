@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from objectives.clusters import node, spec, transition
 
 from longshore.core.errors import InputError, UnknownNameError, UserTermError
 from longshore.objectives.carbon import Carbon
@@ -11,6 +10,7 @@ from longshore.objectives.cost import Cost
 from longshore.objectives.ee import EnergyEfficient
 from longshore.objectives.lb import LoadBalance
 from longshore.objectives.weighted import Weighted, build_objective, from_yaml, objective_name, parse_objective
+from objectives.clusters import node, spec, transition
 
 STEP = transition([node("a", cost_per_hour=3.0), node("b")], {"a": [spec()]}, "a")
 

@@ -29,13 +29,12 @@ def oracle(
 
     with counter("cases", cases) as advance:
         result = prove(cases, seed, workers, advance)
-    first = None if result.first_difference is None else result.first_difference._asdict()
     payload = {
         "upstream": UPSTREAM_VERSION,
         "cases": result.cases,
         "seed": seed,
         "differences": result.differences,
-        "first_difference": first,
+        "first_difference": result.first_difference,
         "cases_per_second": round(result.cases / result.seconds, 1),
     }
     emit(json_mode, payload, lambda: _render_oracle(payload))
@@ -44,11 +43,15 @@ def oracle(
 
 
 def _render_oracle(payload: dict[str, object]) -> None:
+    from longshore.lab.oracle.proof import Difference
+
+    print(
+        f"{payload['cases']} cases of seed {payload['seed']} against Kubernetes {payload['upstream']}: "
+        f"{payload['differences']} differences, {payload['cases_per_second']} cases per second"
+    )
     first = payload["first_difference"]
-    print(f"{payload['cases']} cases of seed {payload['seed']} against Kubernetes {payload['upstream']}: "
-          f"{payload['differences']} differences, {payload['cases_per_second']} cases per second")
-    if isinstance(first, dict):
-        print(f"\nfirst difference, case {first['index']}: {first['what']}\n\n{first['case']}")
+    if isinstance(first, Difference):
+        print(f"\nfirst difference, case {first.index}: {first.what}\n\n{first.case}")
 
 
 def semantics(

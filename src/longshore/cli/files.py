@@ -17,4 +17,6 @@ def read_bytes(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read `{path}`: {error.strerror}", "give a file that exists, or `-` for standard input") from error
+        raise InputError(
+            f"cannot read `{path}`: {error.strerror}", "give a file that exists, or `-` for standard input"
+        ) from error

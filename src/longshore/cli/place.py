@@ -23,7 +23,7 @@ def place(
     dump: Annotated[str, typer.Argument(help="A dump made by `kubectl get … -A -o json`; `-` = standard input.")],
     policies: Annotated[str, typer.Option(help="Policies to compare, separated by commas.")] = DEFAULT_POLICIES,
     filters: Annotated[str, typer.Option(help="Filter set: upstream or upstream+latency.")] = "upstream",
-    objective: Annotated[str, typer.Option(help="Objective, `name=weight,…` or YAML, whose parts are shown.")] = "watts",
+    objective: Annotated[str, typer.Option(help="Objective (`name`, `name=weight,…` or YAML) to explain.")] = "watts",
     explain: Annotated[str | None, typer.Option(help="Show all nodes for one pod (`namespace/name`).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of random ties and of the random policy.", min=0, max=2**32 - 1)] = 0,
     json_mode: JsonOption = False,
@@ -60,7 +60,9 @@ def _split(names: str) -> list[str]:
 
     found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not found:
-        raise InputError(f"got no policy in `{names}`, expected names separated by commas", "`longshore list policies` shows them")
+        raise InputError(
+            f"got no policy in `{names}`, expected names separated by commas", "`longshore list policies` shows them"
+        )
     return found
 
 
@@ -105,7 +107,8 @@ def _render(
     start: "Encoded", runs: "dict[str, list[Decision]]", outcomes: dict[str, dict[str, float]], explain: str | None
 ) -> None:
     pending = [decision.pod for decision in next(iter(runs.values()), [])]
-    note(f"{len(start.node_names)} nodes, {len(start.snapshot.pods) - len(pending)} pods running, {len(pending)} waiting\n")
+    running = len(start.snapshot.pods) - len(pending)
+    note(f"{len(start.node_names)} nodes, {running} pods running, {len(pending)} waiting\n")
     by_pod = {policy: {decision.pod: decision for decision in decisions} for policy, decisions in runs.items()}
     rows = [(pod, *(by_pod[policy][pod].node or "-" for policy in runs)) for pod in pending]
     write_table(("waiting pod", *runs), rows)
@@ -137,7 +140,9 @@ def _render_pod(decision: "Decision") -> None:
     print(f"\n{decision.pod} under {decision.policy}: {decision.node or 'stays pending'}")
     ranked = sorted(decision.scores.items(), key=lambda item: (-item[1], item[0]))
     rows = [(node, f"{score:.6g}", _mark(node, decision)) for node, score in ranked]
-    rows += [(node, "-", f"{r.filter or 'PreFilter'}: {', '.join(r.reasons)}") for node, r in decision.rejections.items()]
+    rows += [
+        (node, "-", f"{r.filter or 'PreFilter'}: {', '.join(r.reasons)}") for node, r in decision.rejections.items()
+    ]
     write_table(("node", "score", "why"), rows)
     if decision.terms:
         print("reward: " + ", ".join(f"{name} {value:.6g}" for name, value in decision.terms.items()))

@@ -17,7 +17,13 @@ def counter(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[failed]} differ"), TimeRemainingColumn())
+        columns = (
+            TextColumn(what),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[failed]} differ"),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=Console(stderr=True)) as bar:
             task = bar.add_task(what, total=total, failed=0)
             yield lambda done, failed: bar.update(task, completed=done, failed=failed)

@@ -5,7 +5,7 @@ Named tuples all the way, so that JAX takes them as they are. Axis names: `nodes
 (topology keys), `devices` (GPUs of a node). Rows beyond the real nodes are padding.
 
 Everything that depends on other pods reads `state.counts[queries, nodes]`; placing a pod of class c on node n adds
-`tables.match[:, c]` to column n. A term table with width 0 means that no class has such a term, and its filter costs nothing.
+`tables.match[:, c]` to column n. A term table of width 0 means that no class has such a term; its filter costs nothing.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Readings(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Rows that classes point at. Row 0 is neutral: a mask that allows all, a weight of zero, a query that counts nothing."""
+    """Rows that classes point at. Row 0 is neutral: it allows all, weighs zero, counts nothing."""
 
     masks: Array  # [masks, nodes] bool
     weights: Array  # [weights, nodes] int64

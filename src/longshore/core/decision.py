@@ -1,9 +1,10 @@
 """A decision: which node, why that one, and why not the others. One type for every mode that longshore runs in."""
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 
-class Rejection(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rejection:
     """Why a node cannot take a pod."""
 
     filter: str
@@ -13,7 +14,8 @@ class Rejection(NamedTuple):
     """False: removing pods from the node would not help (upstream's UnschedulableAndUnresolvable)."""
 
 
-class Decision(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Decision:
     """What was decided for one pod."""
 
     pod: str
@@ -26,7 +28,7 @@ class Decision(NamedTuple):
     rejections: dict[str, Rejection]
     """Every other node's first reason."""
     runner_up: str | None = None
-    terms: dict[str, float] = {}
+    terms: dict[str, float] = field(default_factory=dict)
     """The reward's parts, per objective."""
     pending_reason: str | None = None
     """Why the pod was not placed, in one sentence."""

@@ -11,8 +11,8 @@ from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
 from longshore.core.power import CPU_COLUMN
 
-_SHARE_SCALE = 1 << 40
-"""Shares count in steps of 2^-40, as integers: then F_n is exact, whatever the order in which a library adds. FGD's own
+_SHARE_SCALE = 1 << 46
+"""Shares count in steps of 2^-46, as integers: then F_n is exact, whatever the order in which a library adds. FGD's own
 score cuts a difference of two F_n to an integer, where one rounding more or less would decide."""
 
 

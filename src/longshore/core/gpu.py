@@ -21,10 +21,10 @@ def fits(arrays: ClusterArrays, pod_class: Array) -> Array:
 
 
 def best_fit(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Return the milli that the pod takes from every device [nodes, devices] if it goes to the fullest devices that fit.
+    """Return the milli that the pod takes from every device [nodes, devices] if it takes the fullest that fit.
 
-    A share goes to the device with the least left over; whole devices are taken in order. Nodes that cannot hold the pod
-    get what fits; the filter keeps such nodes away.
+    A share goes to the device with the least left over; whole devices are taken in order. Nodes that cannot hold the
+    pod get what fits; the filter keeps such nodes away.
     """
     xp = namespace(arrays.state.gpu_used)
     milli, count = arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]

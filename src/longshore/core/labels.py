@@ -59,7 +59,8 @@ class Selector(NamedTuple):
 
     def extended(self, labels: Mapping[str, str]) -> "Selector":
         """Return this selector with equality on the given labels added."""
-        return Selector(tuple(Requirement(key, "In", (value,)) for key, value in sorted(labels.items())) + self.requirements)
+        equal = tuple(Requirement(key, "In", (value,)) for key, value in sorted(labels.items()))
+        return Selector(equal + self.requirements)
 
 
 def selector_matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:

@@ -11,21 +11,23 @@ from longshore.core.labels import Labels, Requirement, Selector
 LATENCY_SOFT_ANNOTATION = "latencySoftConstraint"
 LATENCY_HARD_ANNOTATION = "latencyHardConstraint"
 
+ANY_IP = "0.0.0.0"
+"""All of a node's addresses."""
+
 ResourceNanos = tuple[tuple[str, int], ...]
 """Sorted (resource name, nano-units) pairs."""
 
 
 class HostPort(NamedTuple):
-    """A port on the node itself; an empty IP means all of the node's addresses."""
+    """A port on the node itself."""
 
     port: int
     protocol: str = "TCP"
-    ip: str = "0.0.0.0"  # noqa: S104  Kubernetes' own spelling of "any address", nothing is bound here
+    ip: str = ANY_IP
 
     def conflicts(self, other: "HostPort") -> bool:
         """Say whether both ports cannot be open on one node."""
-        any_ip = "0.0.0.0"  # noqa: S104
-        same_ip = self.ip == other.ip or any_ip in (self.ip, other.ip)
+        same_ip = self.ip == other.ip or ANY_IP in (self.ip, other.ip)
         return same_ip and self.port == other.port and self.protocol == other.protocol
 
 
@@ -50,7 +52,7 @@ class Toleration(NamedTuple):
 
 
 class NodeSelectorTerm(NamedTuple):
-    """Requirements on labels and on fields (`metadata.name`), all of which must hold; a term with none matches nothing."""
+    """Requirements on labels and on fields (`metadata.name`) that must all hold; a term with none matches nothing."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
@@ -106,7 +108,8 @@ class Volume(NamedTuple):
     name: str = ""
 
 
-class GpuRequest(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class GpuRequest:
     """Devices wanted: `count` devices, `milli` of each (1000 = whole), of one of `models` (none = any)."""
 
     count: int

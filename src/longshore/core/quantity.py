@@ -52,7 +52,8 @@ def _scale(text: str, suffix: str, fraction_digits: int) -> tuple[int, int]:
 
 
 def _refusal(text: str) -> QuantityError:
-    return QuantityError(f"`{text}` is not a quantity", "a quantity is a number with an optional suffix, such as `500m`, `0.5`, `1e3` or `4Gi`")
+    hint = "a quantity is a number with an optional suffix, such as `500m`, `0.5`, `1e3` or `4Gi`"
+    return QuantityError(f"`{text}` is not a quantity", hint)
 
 
 def to_millis(nanos: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple
 
 from longshore.core.labels import Requirement, Selector, selector_matches
-from longshore.core.pod import AffinityTerm, HostPort, PodSpec, SpreadConstraint
+from longshore.core.pod import AffinityTerm, HostPort, Owner, PodSpec, SpreadConstraint
 from longshore.core.snapshot import Snapshot
 
 HOSTNAME_KEY = "kubernetes.io/hostname"
@@ -153,15 +153,18 @@ class Queries:
 
     def _default_selector(self, spec: PodSpec) -> Selector:
         """What binds the pod to its like: its services' selectors and its controller's."""
-        labels, merged = dict(spec.labels), {}
+        labels = dict(spec.labels)
+        merged: dict[str, str] = {}
         for service in self._snapshot.services:
-            if service.namespace == spec.namespace and service.selector is not None:
-                if all(labels.get(key) == value for key, value in service.selector):
-                    merged.update(service.selector)
+            if service.namespace != spec.namespace or service.selector is None:
+                continue  # a service without a selector selects nothing, not everything
+            if all(labels.get(key) == value for key, value in service.selector):
+                merged.update(service.selector)
         owner = spec.owner
         extra: tuple[Requirement, ...] = ()
-        for controller in self._snapshot.controllers if owner else ():
-            if (controller.namespace, *controller[:2], controller.name) == (spec.namespace, *owner):
+        for controller in self._snapshot.controllers:
+            named = Owner(controller.api_version, controller.kind, controller.name)
+            if named == owner and controller.namespace == spec.namespace:
                 extra = controller.selector.requirements if controller.selector else ()
         if owner and owner.kind == "ReplicationController":
             # Its selector is a plain map, which upstream merges over the services' labels; others are added to them.

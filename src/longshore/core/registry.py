@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
+from typing import Any
 
 from longshore.core.errors import LongshoreError, UnknownNameError
 
@@ -41,10 +42,10 @@ class Registry:
             raise UnknownNameError(self.kind, name, targets)
         return targets[name]
 
-    def load(self, name: str) -> object:
+    def load(self, name: str) -> Any:
         """Import and return the attribute behind `name`; the caller knows its type."""
         module_name, _, attribute = self.target(name).partition(":")
-        found: object = self._import_module(name, module_name)
+        found: Any = self._import_module(name, module_name)
         for part in attribute.split("."):
             if not hasattr(found, part):
                 raise LongshoreError(

@@ -149,14 +149,18 @@ class StaticRows:
 
     def _image_row(self, names: tuple[str, ...], num_containers: int) -> list[int]:
         if self._images is None:
-            self._images = [{name: image.size_bytes for image in node.images for name in image.names} for node in self.nodes]
+            self._images = [
+                {name: image.size_bytes for image in node.images for name in image.names} for node in self.nodes
+            ]
             for present in self._images:
                 for name in present:
                     self._image_spread[name] = self._image_spread.get(name, 0) + 1
         most, total = _IMAGE_MAX_BYTES_PER_CONTAINER * num_containers, len(self.nodes)
         row = []
         for present in self._images:
-            sizes = [int(float(present[name]) * (self._image_spread[name] / total)) for name in names if name in present]
+            sizes = [
+                int(float(present[name]) * (self._image_spread[name] / total)) for name in names if name in present
+            ]
             clipped = max(min(sum(sizes), most), _IMAGE_MIN_BYTES)
             row.append(100 * (clipped - _IMAGE_MIN_BYTES) // (most - _IMAGE_MIN_BYTES))
         return row

@@ -22,7 +22,9 @@ def typical_pods(pods: Iterable[Pod]) -> tuple[TypicalPod, ...]:
     kinds: Counter[tuple[int, GpuRequest | None]] = Counter()
     for spec, count in by_spec.items():
         kinds[dict(pod_requests(spec).amounts).get(CPU, 0), spec.gpu] += count
-    ordered = sorted(kinds.items(), key=lambda item: (item[1], item[0][0], item[0][1] or GpuRequest(0, 0)), reverse=True)
+    ordered = sorted(
+        kinds.items(), key=lambda item: (item[1], item[0][0], item[0][1] or GpuRequest(0, 0)), reverse=True
+    )
     total, covered, kept = sum(kinds.values()), 0, []
     for kind, count in ordered:
         kept.append((kind, count))

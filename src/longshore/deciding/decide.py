@@ -57,7 +57,9 @@ def decide(encoded: Encoded, pod: Pod, chooser: Chooser, objective: Weighted | N
     return decision, replace(encoded, arrays=after)
 
 
-def decide_all(encoded: Encoded, chooser: Chooser, objective: Weighted | None = None) -> Iterator[tuple[Decision, Encoded]]:
+def decide_all(
+    encoded: Encoded, chooser: Chooser, objective: Weighted | None = None
+) -> Iterator[tuple[Decision, Encoded]]:
     """Decide for every waiting pod, the highest priority first, each on the cluster that the one before left."""
     waiting = sorted(encoded.snapshot.pending, key=lambda pod: -pod.priority)
     for pod in waiting:
@@ -77,7 +79,9 @@ def _held_back(encoded: Encoded, pod: Pod) -> str | None:
         return f"scheduling is gated by {', '.join(pod.scheduling_gates)}"
     needs = find_unsupported(pod, encoded.snapshot)
     if needs:
-        return "; ".join(f"{need.field} needs {need.plugin}, which longshore does not model: {need.reason}" for need in needs)
+        return "; ".join(
+            f"{need.field} needs {need.plugin}, which longshore does not model: {need.reason}" for need in needs
+        )
     return None
 
 

@@ -6,11 +6,11 @@ from functools import lru_cache
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.errors import UnknownNameError
 from longshore.core.ops import Array
 from longshore.core.registry import Registry
-from longshore.core.decision import Rejection
 from longshore.filters.base import Filter
 
 REGISTRY = Registry(

@@ -2,9 +2,9 @@
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
-from longshore.core.decision import Rejection
 from longshore.filters.base import Filter
 
 

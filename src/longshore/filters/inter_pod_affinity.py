@@ -3,10 +3,10 @@
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays, Terms
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.core.topology import domain_sums
-from longshore.core.decision import Rejection
 from longshore.filters.base import Filter
 
 _AFFINITY = "node(s) didn't match pod affinity rules"

@@ -4,9 +4,9 @@ A node whose latency is not known is not within any limit: a hard promise cannot
 """
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array, namespace
-from longshore.core.decision import Rejection
 from longshore.filters.base import Filter
 
 

@@ -1,9 +1,9 @@
 """Nodes with room for the pod: CPU, memory, ephemeral storage, extended resources and the number of pods."""
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
-from longshore.core.decision import Rejection
 from longshore.filters.base import Filter
 
 

@@ -1,17 +1,17 @@
 """Nodes where the pod keeps its hard topology spread constraints.
 
-Per constraint: pods that match in the node's domain + 1 if the pod matches itself - fewest in any eligible domain <= max
-skew. Eligible are nodes that have all the topology keys and, where the policies say so, match the pod's node affinity and
-have no taint that it does not tolerate. With fewer domains than `minDomains` the fewest is taken to be 0.
+Per constraint: matching pods in the node's domain + 1 if the pod matches itself - fewest in any eligible domain <= max
+skew. Eligible are nodes that have all the topology keys and, where the policies say so, match the pod's node affinity
+and have no taint that it does not tolerate. With fewer domains than `minDomains` the fewest counts as 0.
 """
 
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array, namespace
 from longshore.core.topology import domain_table, eligible_nodes
-from longshore.core.decision import Rejection
 from longshore.filters.base import Filter
 
 _REASON = "node(s) didn't match pod topology spread constraints"

@@ -4,10 +4,10 @@ Upstream's PreFilter phase narrows the search to the named nodes; the others car
 """
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.core.static import named_nodes
-from longshore.core.decision import Rejection
 from longshore.filters.base import Filter
 
 

@@ -19,12 +19,16 @@ class Unsupported(NamedTuple):
 
 
 FIELDS = {
-    "spec.resourceClaims": Unsupported("spec.resourceClaims", "DynamicResources", "dynamic resource claims are not modelled"),
+    "spec.resourceClaims": Unsupported(
+        "spec.resourceClaims", "DynamicResources", "dynamic resource claims are not modelled"
+    ),
     "spec.hostUsers": Unsupported(
         "spec.hostUsers", "NodeDeclaredFeatures", "user namespaces with host network need a feature that nodes declare"
     ),
     "spec.containers[*].restartPolicyRules": Unsupported(
-        "spec.containers[*].restartPolicyRules", "NodeDeclaredFeatures", "restarting all containers needs a feature that nodes declare"
+        "spec.containers[*].restartPolicyRules",
+        "NodeDeclaredFeatures",
+        "restarting all containers needs a feature that nodes declare",
     ),
 }
 """Fields of a pod, as `kube.convert` reports them."""

@@ -9,6 +9,7 @@ from longshore.core.errors import ObjectError, QuantityError
 from longshore.core.labels import freeze
 from longshore.core.node import Image, Node, NodePower, NodeReadings, Taint
 from longshore.core.pod import (
+    ANY_IP,
     LATENCY_HARD_ANNOTATION,
     LATENCY_SOFT_ANNOTATION,
     Container,
@@ -25,7 +26,6 @@ from longshore.core.quantity import parse_nanos
 from longshore.kube import annotations, selectors, wire
 
 Value = TypeVar("Value")
-_ANY_IP = HostPort(0).ip
 _DEFAULT_NODE = Node("")
 
 
@@ -142,7 +142,7 @@ class _Reader:
     def selectors(self, field: str, convert: Callable[[], Value]) -> Value:
         try:
             return convert()
-        except selectors.SelectorRefusal as error:
+        except selectors.SelectorError as error:
             raise self.refuse(field, str(error)) from error
 
     def number(self, notes: Mapping[str, str], key: str) -> float | None:
@@ -199,7 +199,7 @@ def _containers(read: _Reader, source: wire.Pod, *, is_init: bool) -> tuple[Cont
                 image=container.image,
                 requests=requests,
                 limits=read.resources(f"{path}.resources.limits", needs.limits),
-                ports=tuple(HostPort(port.host_port, port.protocol or "TCP", port.host_ip or _ANY_IP) for port in ports),
+                ports=tuple(HostPort(port.host_port, port.protocol or "TCP", port.host_ip or ANY_IP) for port in ports),
                 is_sidecar=is_sidecar,
             )
         )
@@ -273,13 +273,17 @@ def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower:
         return _DEFAULT_NODE.power
     curve = tuple(read.number({annotations.WATTS: part}, annotations.WATTS) or 0.0 for part in text.split(","))
     if len(curve) < 2:
-        raise read.refuse(f"metadata.annotations[{annotations.WATTS}]", "needs two values or more: idle first, full last")
+        raise read.refuse(
+            f"metadata.annotations[{annotations.WATTS}]", "needs two values or more: idle first, full last"
+        )
     return NodePower(curve)
 
 
 def _unmodelled(spec: wire.PodSpec) -> tuple[str, ...]:
     """List the fields in use that only plugins outside our filters read."""
-    rules = [rule for c in (spec.init_containers or []) + (spec.containers or []) for rule in c.restart_policy_rules or ()]
+    rules = [
+        rule for c in (spec.init_containers or []) + (spec.containers or []) for rule in c.restart_policy_rules or ()
+    ]
     found = {
         "spec.resourceClaims": bool(spec.resource_claims),
         "spec.hostUsers": spec.host_users is False and bool(spec.host_network),

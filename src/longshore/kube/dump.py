@@ -128,7 +128,7 @@ def _controller(source: wire.Workload | wire.ReplicationController, head: wire.T
 def _selector(head: wire.TypeMeta, source: wire.LabelSelector | None) -> Any:
     try:
         return selectors.selector(source)
-    except selectors.SelectorRefusal as error:
+    except selectors.SelectorError as error:
         raise ObjectError(head.kind, head.metadata.name, "spec.selector", str(error)) from error
 
 

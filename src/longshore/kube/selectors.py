@@ -16,7 +16,7 @@ _LABEL_OPERATORS = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 _NODE_OPERATORS = _LABEL_OPERATORS | {"Gt", "Lt"}
 
 
-class SelectorRefusal(ValueError):
+class SelectorError(ValueError):
     """A selector that cannot be read; the converter adds whose it is."""
 
 
@@ -63,7 +63,9 @@ def weighted_terms(source: wire.PodAffinity | None) -> tuple[WeightedAffinityTer
 def spread_constraint(source: wire.TopologySpreadConstraint, labels: Mapping[str, str]) -> SpreadConstraint:
     """Convert a spread constraint; `matchLabelKeys` take their values from the pod's own labels."""
     if source.when_unsatisfiable not in ("DoNotSchedule", "ScheduleAnyway"):
-        raise SelectorRefusal(f"whenUnsatisfiable is `{source.when_unsatisfiable}`, expected `DoNotSchedule` or `ScheduleAnyway`")
+        raise SelectorError(
+            f"whenUnsatisfiable is `{source.when_unsatisfiable}`, expected `DoNotSchedule` or `ScheduleAnyway`"
+        )
     chosen = selector(source.label_selector)
     own = {key: labels[key] for key in source.match_label_keys or () if key in labels}
     if chosen is not None and own:
@@ -99,7 +101,11 @@ def _requirements(
     for requirement in source or ():
         if requirement.operator not in operators:
             expected = ", ".join(f"`{name}`" for name in sorted(operators))
-            raise SelectorRefusal(f"operator `{requirement.operator}` for key `{requirement.key}`, expected one of {expected}")
+            raise SelectorError(
+                f"operator `{requirement.operator}` for key `{requirement.key}`, expected one of {expected}"
+            )
         if requirement.operator in ("Gt", "Lt") and len(requirement.values or ()) != 1:
-            raise SelectorRefusal(f"operator `{requirement.operator}` for key `{requirement.key}` needs exactly one value")
+            raise SelectorError(
+                f"operator `{requirement.operator}` for key `{requirement.key}` needs exactly one value"
+            )
     return tuple(Requirement(r.key, r.operator, tuple(sorted(r.values or ()))) for r in source or ())

@@ -14,7 +14,7 @@ class Wire(msgspec.Struct, rename="camel", gc=False, frozen=True):
     """Base: camelCase names on the wire."""
 
 
-class OwnerReference(Wire):
+class OwnerReference(Wire, frozen=True):
     """A reference to the object that made another."""
 
     api_version: str = ""
@@ -23,7 +23,7 @@ class OwnerReference(Wire):
     controller: bool | None = None
 
 
-class ObjectMeta(Wire):
+class ObjectMeta(Wire, frozen=True):
     """Names, labels and owners."""
 
     name: str = ""
@@ -35,7 +35,7 @@ class ObjectMeta(Wire):
     owner_references: list[OwnerReference] | None = None
 
 
-class SelectorRequirement(Wire):
+class SelectorRequirement(Wire, frozen=True):
     """One expression of a label selector or node selector."""
 
     key: str = ""
@@ -43,21 +43,21 @@ class SelectorRequirement(Wire):
     values: list[str] | None = None
 
 
-class LabelSelector(Wire):
+class LabelSelector(Wire, frozen=True):
     """A label selector."""
 
     match_labels: StringMap | None = None
     match_expressions: list[SelectorRequirement] | None = None
 
 
-class ResourceRequirements(Wire):
+class ResourceRequirements(Wire, frozen=True):
     """Requests and limits."""
 
     requests: ResourceMap | None = None
     limits: ResourceMap | None = None
 
 
-class ContainerPort(Wire):
+class ContainerPort(Wire, frozen=True):
     """A container's port."""
 
     container_port: int = 0
@@ -66,13 +66,13 @@ class ContainerPort(Wire):
     protocol: str = ""
 
 
-class RestartRule(Wire):
+class RestartRule(Wire, frozen=True):
     """A rule for restarting a container, of which only the action matters here."""
 
     action: str = ""
 
 
-class Container(Wire):
+class Container(Wire, frozen=True):
     """A container."""
 
     name: str = ""
@@ -83,7 +83,7 @@ class Container(Wire):
     restart_policy_rules: list[RestartRule] | None = None
 
 
-class Toleration(Wire):
+class Toleration(Wire, frozen=True):
     """A toleration."""
 
     key: str = ""
@@ -92,20 +92,20 @@ class Toleration(Wire):
     effect: str = ""
 
 
-class NodeSelectorTerm(Wire):
+class NodeSelectorTerm(Wire, frozen=True):
     """A node selector term."""
 
     match_expressions: list[SelectorRequirement] | None = None
     match_fields: list[SelectorRequirement] | None = None
 
 
-class NodeSelector(Wire):
+class NodeSelector(Wire, frozen=True):
     """Node selector terms, one of which must match."""
 
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
-class PreferredNode(Wire):
+class PreferredNode(Wire, frozen=True):
     """A weighted node selector term."""
 
     weight: int = 0
@@ -116,14 +116,14 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
-class NodeAffinity(Wire):
+class NodeAffinity(Wire, frozen=True):
     """Conditions and wishes about the node."""
 
     required: NodeSelector | None = msgspec.field(default=None, name=_REQUIRED)
     preferred: list[PreferredNode] | None = msgspec.field(default=None, name=_PREFERRED)
 
 
-class PodAffinityTerm(Wire):
+class PodAffinityTerm(Wire, frozen=True):
     """A condition about other pods."""
 
     topology_key: str = ""
@@ -132,21 +132,21 @@ class PodAffinityTerm(Wire):
     namespace_selector: LabelSelector | None = None
 
 
-class WeightedPodAffinityTerm(Wire):
+class WeightedPodAffinityTerm(Wire, frozen=True):
     """A wish about other pods."""
 
     weight: int = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
-class PodAffinity(Wire):
+class PodAffinity(Wire, frozen=True):
     """Conditions and wishes about other pods; anti-affinity has the same shape."""
 
     required: list[PodAffinityTerm] | None = msgspec.field(default=None, name=_REQUIRED)
     preferred: list[WeightedPodAffinityTerm] | None = msgspec.field(default=None, name=_PREFERRED)
 
 
-class Affinity(Wire):
+class Affinity(Wire, frozen=True):
     """All kinds of affinity."""
 
     node_affinity: NodeAffinity | None = None
@@ -154,7 +154,7 @@ class Affinity(Wire):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class TopologySpreadConstraint(Wire):
+class TopologySpreadConstraint(Wire, frozen=True):
     """A topology spread constraint."""
 
     max_skew: int = 1
@@ -167,25 +167,25 @@ class TopologySpreadConstraint(Wire):
     match_label_keys: list[str] | None = None
 
 
-class ClaimSource(Wire):
+class ClaimSource(Wire, frozen=True):
     """A volume's claim."""
 
     claim_name: str = ""
 
 
-class ImageSource(Wire):
+class ImageSource(Wire, frozen=True):
     """A volume's image."""
 
     reference: str = ""
 
 
-class SchedulingGate(Wire):
+class SchedulingGate(Wire, frozen=True):
     """A gate that holds the pod back."""
 
     name: str = ""
 
 
-class PodSpec(Wire):
+class PodSpec(Wire, frozen=True):
     """A pod's specification."""
 
     node_name: str = ""
@@ -206,7 +206,7 @@ class PodSpec(Wire):
     host_users: bool | None = None
 
 
-class ContainerStatus(Wire):
+class ContainerStatus(Wire, frozen=True):
     """What the kubelet gave a container: after a resize it may differ from what the specification asks."""
 
     name: str = ""
@@ -214,14 +214,14 @@ class ContainerStatus(Wire):
     allocated_resources: ResourceMap | None = None
 
 
-class Condition(Wire):
+class Condition(Wire, frozen=True):
     """A condition in a status."""
 
     type: str = ""
     reason: str = ""
 
 
-class PodStatus(Wire):
+class PodStatus(Wire, frozen=True):
     """A pod's status."""
 
     phase: str = ""
@@ -232,7 +232,7 @@ class PodStatus(Wire):
     allocated_resources: ResourceMap | None = None
 
 
-class Pod(Wire):
+class Pod(Wire, frozen=True):
     """A pod."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -240,7 +240,7 @@ class Pod(Wire):
     status: PodStatus = PodStatus()
 
 
-class Taint(Wire):
+class Taint(Wire, frozen=True):
     """A taint."""
 
     key: str = ""
@@ -248,21 +248,21 @@ class Taint(Wire):
     effect: str = ""
 
 
-class NodeSpec(Wire):
+class NodeSpec(Wire, frozen=True):
     """A node's specification."""
 
     unschedulable: bool = False
     taints: list[Taint] | None = None
 
 
-class ContainerImage(Wire):
+class ContainerImage(Wire, frozen=True):
     """An image on a node."""
 
     names: list[str] | None = None
     size_bytes: int = 0
 
 
-class NodeStatus(Wire):
+class NodeStatus(Wire, frozen=True):
     """A node's status."""
 
     capacity: ResourceMap | None = None
@@ -270,7 +270,7 @@ class NodeStatus(Wire):
     images: list[ContainerImage] | None = None
 
 
-class Node(Wire):
+class Node(Wire, frozen=True):
     """A node."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -278,79 +278,79 @@ class Node(Wire):
     status: NodeStatus = NodeStatus()
 
 
-class Namespace(Wire):
+class Namespace(Wire, frozen=True):
     """A namespace."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
-class ServiceSpec(Wire):
+class ServiceSpec(Wire, frozen=True):
     """A service's specification."""
 
     selector: StringMap | None = None
 
 
-class Service(Wire):
+class Service(Wire, frozen=True):
     """A service."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ServiceSpec = ServiceSpec()
 
 
-class ReplicationControllerSpec(Wire):
+class ReplicationControllerSpec(Wire, frozen=True):
     """A ReplicationController's specification: its selector is a plain map."""
 
     selector: StringMap | None = None
 
 
-class ReplicationController(Wire):
+class ReplicationController(Wire, frozen=True):
     """A ReplicationController."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
-class WorkloadSpec(Wire):
+class WorkloadSpec(Wire, frozen=True):
     """A ReplicaSet's or StatefulSet's specification."""
 
     selector: LabelSelector | None = None
 
 
-class Workload(Wire):
+class Workload(Wire, frozen=True):
     """A ReplicaSet or StatefulSet."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class PersistentVolumeSpec(Wire):
+class PersistentVolumeSpec(Wire, frozen=True):
     """A volume's specification."""
 
     node_affinity: dict[str, msgspec.Raw] | None = None
 
 
-class PersistentVolume(Wire):
+class PersistentVolume(Wire, frozen=True):
     """A persistent volume."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
 
 
-class PersistentVolumeClaimSpec(Wire):
+class PersistentVolumeClaimSpec(Wire, frozen=True):
     """A claim's specification."""
 
     volume_name: str = ""
     access_modes: list[str] | None = None
 
 
-class PersistentVolumeClaim(Wire):
+class PersistentVolumeClaim(Wire, frozen=True):
     """A persistent volume claim."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
 
 
-class TypeMeta(Wire):
+class TypeMeta(Wire, frozen=True):
     """What an object says it is."""
 
     api_version: str = ""
@@ -358,7 +358,7 @@ class TypeMeta(Wire):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class ObjectList(Wire):
+class ObjectList(Wire, frozen=True):
     """What `kubectl get -o json` prints for several objects."""
 
     kind: str

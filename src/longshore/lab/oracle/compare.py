@@ -6,9 +6,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded, encode
 from longshore.filters import feasible, rejections
-from longshore.core.decision import Rejection
 from longshore.kube import convert, wire
 from longshore.kube.dump import read_objects
 from longshore.lab.oracle.program import Answer, Status
@@ -80,7 +80,7 @@ def difference(own: OwnAnswer, theirs: Answer) -> str | None:
 
 def _verdict_difference(own: Rejection | None, theirs: Status | None) -> str | None:
     if own is None or theirs is None:
-        return None if own is theirs else f"ours {own}, upstream {theirs}"
+        return None if own is None and theirs is None else f"ours {own}, upstream {theirs}"
     code = "Unschedulable" if own.is_resolvable else "UnschedulableAndUnresolvable"
     # Upstream walks extended resources in map order, so that only the set of reasons is defined.
     ours = (own.filter, code, sorted(own.reasons))
@@ -99,7 +99,7 @@ def _score_difference(own: OwnAnswer, theirs: Answer) -> str | None:
         for kind, ours, upstream in (("raw", own.raw, scores.raw), ("normalised", own.normalized, scores.normalized)):
             if ours[plugin] != upstream:
                 return f"{plugin} {kind}: ours {ours[plugin]}, upstream {upstream}"
-    for plugin in theirs.scores.keys() - PLUGINS.keys():  # DynamicResources runs for every pod; without claims it scores 0
+    for plugin in theirs.scores.keys() - PLUGINS.keys():  # DynamicResources: 0 without claims
         if any(theirs.scores[plugin].normalized.values()):
             return f"upstream scores by `{plugin}`, which we do not have"
     return None if own.totals == theirs.totals else f"totals: ours {own.totals}, upstream {theirs.totals}"

@@ -47,9 +47,8 @@ class Oracle:
         path = oracle_path()
         if not path.is_file():
             raise ComponentMissingError("oracle (upstream's scheduling code, built)", BUILD_COMMAND)
-        self._process = subprocess.Popen(
-            [str(path), "-workers", "1", *(["-timed"] if is_timed else [])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        command = [str(path), "-workers", "1", *(["-timed"] if is_timed else [])]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._decoder = msgspec.json.Decoder(Answer)
 
     def __enter__(self) -> "Oracle":

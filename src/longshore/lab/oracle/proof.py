@@ -4,6 +4,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ UPSTREAM_VERSION = "v1.36.3"
 _CHUNK = 250
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True)
+class Difference:
     """A case that we and upstream see differently."""
 
     index: int

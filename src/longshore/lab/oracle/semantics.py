@@ -17,6 +17,8 @@ DEFAULT_SIZES = (10, 100, 1000, 5000)
 _UPSTREAM_REPEATS = 5
 _PODS_PER_NODE = 4
 _ZONES = 3
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class Cell(NamedTuple):
@@ -75,28 +77,40 @@ def pods() -> dict[str, dict[str, Any]]:
     """Make the pods to place: one per kind of constraint, and one with all of them."""
     selector = {"matchLabels": {"app": "web"}}
     zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-    spread = {
+    spread: dict[str, Any] = {
         "topologySpreadConstraints": [
             {"maxSkew": 5, "topologyKey": zone, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector},
             {"maxSkew": 2, "topologyKey": host, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": selector},
         ]
     }
     term = {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": zone}
-    required, preferred = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
-    between = {
+    between: dict[str, Any] = {
         "affinity": {
-            "podAffinity": {required: [term], preferred: [{"weight": 50, "podAffinityTerm": {**term, "topologyKey": host}}]},
-            "podAntiAffinity": {required: [{"labelSelector": {"matchLabels": {"app": "lonely"}}, "topologyKey": host}]},
+            "podAffinity": {
+                _REQUIRED: [term],
+                _PREFERRED: [{"weight": 50, "podAffinityTerm": {**term, "topologyKey": host}}],
+            },
+            "podAntiAffinity": {
+                _REQUIRED: [{"labelSelector": {"matchLabels": {"app": "lonely"}}, "topologyKey": host}]
+            },
         }
     }
-    node_affinity = {
+    node_affinity: dict[str, Any] = {
         "nodeSelector": {"disk": "ssd"},
         "affinity": {
-            "nodeAffinity": {preferred: [{"weight": 7, "preference": {"matchExpressions": [{"key": "rack", "operator": "Exists"}]}}]}
+            "nodeAffinity": {
+                _PREFERRED: [{"weight": 7, "preference": {"matchExpressions": [{"key": "rack", "operator": "Exists"}]}}]
+            }
         },
     }
     everything = {**spread, "affinity": {**between["affinity"], **node_affinity["affinity"]}}
-    kinds = {"plain": {}, "node-affinity": node_affinity, "spread": spread, "inter-pod": between, "everything": everything}
+    kinds: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "node-affinity": node_affinity,
+        "spread": spread,
+        "inter-pod": between,
+        "everything": everything,
+    }
     return {name: _pod("to-place", "web", extra) for name, extra in kinds.items()}
 
 
@@ -112,7 +126,7 @@ def _running(node: int, number: int) -> dict[str, Any]:
     spec: dict[str, Any] = {"nodeName": f"node-{node}"}
     if app == "cache" and node % 10 == 0:
         term = {"labelSelector": {"matchLabels": {"app": "loud"}}, "topologyKey": "kubernetes.io/hostname"}
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        spec["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
     return _pod(f"pod-{node}-{number}", app, spec)
 
 
@@ -122,7 +136,8 @@ def _node(i: int) -> dict[str, Any]:
     labels["disk"] = "ssd" if i % 2 else "hdd"
     size = {"cpu": str(8 + 8 * (i % 4)), "memory": f"{32 + 32 * (i % 3)}Gi", "pods": "110"}
     taints = [{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}] if i % 10 == 9 else []
-    status = {"allocatable": size, "capacity": size, "images": [{"names": ["app:1"], "sizeBytes": 300_000_000}] if i % 5 else []}
+    images = [{"names": ["app:1"], "sizeBytes": 300_000_000}] if i % 5 else []
+    status = {"allocatable": size, "capacity": size, "images": images}
     meta = {"name": f"node-{i}", "uid": f"node-{i}", "labels": labels}
     return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": {"taints": taints}, "status": status}
 

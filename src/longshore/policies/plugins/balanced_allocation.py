@@ -1,6 +1,6 @@
 """Prefer nodes whose CPU and memory use the pod brings closer together: NodeResourcesBalancedAllocation of 1.36.
 
-balance = int((1 - std of the use ratios) · 100), which is in 50..100; score = 50 + (50 + balance with - balance without) / 2.
+balance = int((1 - std of the use ratios) · 100), in 50..100; score = 50 + (50 + balance with - balance without) / 2.
 A pod without requests is not scored: it would change no balance.
 """
 

@@ -1,4 +1,4 @@
-"""Prefer nodes near wanted pods and far from unwanted ones, by the pod's own wishes and those of the pods already there.
+"""Prefer nodes near wanted pods and far from unwanted ones, by the wishes of the pod and of those already there.
 
 raw = Σ over terms of weight · matching pods in the node's domain; a required affinity term of an existing pod that
 matches counts 1. Scaled so that the least feasible node gets 0 and the most 100.
@@ -24,7 +24,7 @@ def raw(arrays: ClusterArrays, pod_class: Array, _feasible: Array) -> Array:
 def normalize(_arrays: ClusterArrays, _pod_class: Array, feasible: Array, weights: Array) -> Array:
     """Stretch what lies between the least and the most feasible node over 0..100."""
     xp = namespace(weights)
-    # Infeasible nodes stand in with a feasible one's weight (node 0's where none is feasible), so that they set no limit.
+    # Infeasible nodes take a feasible one's weight, so that they set no limit (node 0's where none is feasible).
     weights = xp.where(feasible, weights, weights[xp.argmax(feasible)])
     least = weights.min()
     span = weights.max() - least

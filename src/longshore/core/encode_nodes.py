@@ -1,0 +1,73 @@
+"""Nodes and their readings as arrays."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from longshore.core.arrays import NodeArrays, Readings
+from longshore.core.gpu import WHOLE_GPU_MILLI
+from longshore.core.node import Node
+from longshore.core.ops import Array
+from longshore.core.padding import column, matrix
+from longshore.core.resources import PODS, amount
+
+
+def node_arrays(
+    nodes: Sequence[Node], keys: Mapping[str, int], resource_names: Sequence[str], width: int
+) -> NodeArrays:
+    """Compile nodes; `keys` are the topology keys that some class reads."""
+    allocatable = [dict(node.allocatable) for node in nodes]
+    amounts = [[amount(name, have.get(name, 0)) for name in resource_names] for have in allocatable]
+    order = sorted(range(len(nodes)), key=lambda i: nodes[i].name)
+    models = {model: i for i, model in enumerate(sorted({node.gpu_model for node in nodes if node.gpu_count}))}
+    points = max((len(node.power.watts_at_load) for node in nodes), default=2)
+    devices = [[WHOLE_GPU_MILLI] * node.gpu_count + [0] * (num_devices(nodes) - node.gpu_count) for node in nodes]
+    return NodeArrays(
+        is_real=np.arange(width) < len(nodes),
+        allocatable=matrix(amounts, (width, len(resource_names)), np.int64),
+        allowed_pods=column([amount(PODS, have.get(PODS, 0)) for have in allocatable], width, np.int64),
+        domain=_domains(nodes, keys, width),
+        name_rank=column(np.argsort(order).tolist(), width, np.int32, fill=width),
+        gpu_capacity=matrix(devices, (width, num_devices(nodes)), np.int64),
+        gpu_model=column([models.get(node.gpu_model, -1) for node in nodes], width, np.int32, fill=-1),
+        power_curve=matrix([_resampled(node, points) for node in nodes], (width, points), np.float64),
+        cost_per_hour=column([node.cost_per_hour for node in nodes], width, np.float64),
+        carbon_grams_per_kwh=column([node.carbon_grams_per_kwh for node in nodes], width, np.float64),
+    )
+
+
+def num_devices(nodes: Sequence[Node]) -> int:
+    """Return the most GPU devices that a node has."""
+    return max((node.gpu_count for node in nodes), default=0)
+
+
+def reading_arrays(nodes: Sequence[Node], width: int) -> Readings:
+    """Compile what was measured."""
+    measured = [node.readings for node in nodes]
+    columns = (
+        [reading.latency_ms for reading in measured],
+        [reading.connections for reading in measured],
+        [reading.traffic_bytes_per_second for reading in measured],
+        [reading.cpu_ratio for reading in measured],
+    )
+    pairs = [
+        (column([v or 0.0 for v in values], width, np.float64), column([v is not None for v in values], width, bool))
+        for values in columns
+    ]
+    return Readings(*(array for pair in pairs for array in pair))
+
+
+def _domains(nodes: Sequence[Node], keys: Mapping[str, int], width: int) -> Array:
+    domain = np.zeros((max(len(keys), 1), width), np.int32)
+    labels = [dict(node.labels) for node in nodes]
+    for key, row in keys.items():
+        numbers = {"": 1}
+        domain[row, : len(nodes)] = [
+            numbers.setdefault(have[key], len(numbers) + 1) if key in have else 0 for have in labels
+        ]
+    return domain
+
+
+def _resampled(node: Node, points: int) -> list[float]:
+    curve = node.power.watts_at_load
+    return [float(watts) for watts in np.interp(np.linspace(0, 1, points), np.linspace(0, 1, len(curve)), curve)]

@@ -1,0 +1,64 @@
+"""Many random clusters in one shape, so that JAX compiles a function once for all of them.
+
+Every axis is padded with zeros to the longest of the series. By the meaning of `core.arrays` that changes nothing: row 0
+of every table is neutral and a query of 0 is no term. Tests that compare with the arrays as encoded prove that as well.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+import msgspec
+import numpy as np
+from builders import random_snapshot
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.encode import Encoded, encode
+from longshore.lab.oracle.cases import make_case
+from longshore.lab.oracle.compare import encode_case
+
+PADDED_NODES = 13
+"""One more than a case has at most: there always is padding."""
+
+
+class Cluster(NamedTuple):
+    """A cluster as encoded, the same in the series' common shape, and the class of a pod to place."""
+
+    encoded: Encoded
+    uniform: ClusterArrays
+    pod_class: int
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes that are real."""
+        return len(self.encoded.node_names)
+
+
+@lru_cache(maxsize=4)
+def oracle_clusters(count: int, seed: int = 5) -> tuple[Cluster, ...]:
+    """Take the cases that are compared with upstream: every constraint and its corners."""
+    found = [encode_case(msgspec.json.encode(make_case(seed, index))) for index in range(count)]
+    return _uniform((encode(encoded.snapshot, padded_nodes=PADDED_NODES), pod_class) for encoded, pod_class in found)
+
+
+@lru_cache(maxsize=4)
+def device_clusters(count: int) -> tuple[Cluster, ...]:
+    """Make clusters with GPUs, readings and latency limits, which upstream has no word for."""
+    encodings = (encode(random_snapshot(seed), padded_nodes=PADDED_NODES) for seed in range(count))
+    return _uniform((encoded, len(encoded.specs) - 1) for encoded in encodings)
+
+
+def _uniform(found: Iterable[tuple[Encoded, int]]) -> tuple[Cluster, ...]:
+    pairs = tuple(found)
+    shapes: Any = jax.tree.map(
+        lambda *arrays: tuple(max(sizes) for sizes in zip(*(array.shape for array in arrays), strict=True)),
+        *(encoded.arrays for encoded, _ in pairs),
+    )
+    return tuple(
+        Cluster(encoded, jax.tree.map(_padded, encoded.arrays, shapes), pod_class) for encoded, pod_class in pairs
+    )
+
+
+def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    return np.pad(array, [(0, new - old) for old, new in zip(array.shape, shape, strict=True)])
