@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import msgspec
 import numpy as np
-from builders import random_snapshot
 
+from builders import random_snapshot
 from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import Encoded, encode
 from longshore.lab.oracle.cases import make_case

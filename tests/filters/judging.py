@@ -1,7 +1,6 @@
 """What one filter says about the pod named `new`, in names and words."""
 
 from builders import NodeBuilder, PodBuilder, make_snapshot
-
 from longshore.core.encode import encode
 from longshore.filters import rejections
 from longshore.filters.base import Rejection
@@ -25,5 +24,3 @@ def refused(filter_name: str, *parts: NodeBuilder | PodBuilder, **fields: object
 def reasons(filter_name: str, *parts: NodeBuilder | PodBuilder, **fields: object) -> dict[str, tuple[str, ...]]:
     """Return the nodes that the filter keeps from the pod `new`, each with the reasons."""
     return {node: found.reasons for node, found in judge(filter_name, *parts, **fields).items()}
-
-

@@ -1,9 +1,9 @@
 """Tests of NodeAffinity: node selector and required terms, with every operator."""
 
 import pytest
+
 from builders import make_node, make_pod
 from filters.judging import judge, refused
-
 from longshore.core.labels import Requirement
 from longshore.core.pod import NodeSelectorTerm
 from longshore.filters.base import Rejection

@@ -2,7 +2,6 @@
 
 from builders import make_node, make_pod
 from filters.judging import judge, refused
-
 from longshore.filters.base import Rejection
 
 NODES = (make_node("a"), make_node("b"))

@@ -1,9 +1,9 @@
 """Tests of NodePorts: when two pods cannot hold their host ports on one node."""
 
 import pytest
+
 from builders import PodBuilder, make_node, make_pod
 from filters.judging import judge, refused
-
 from longshore.core.pod import Container, HostPort
 from longshore.filters.base import Rejection
 

@@ -1,9 +1,9 @@
 """Tests of NodeResourcesFit: what fits, every shortage by its name, and what removing pods could mend."""
 
 import pytest
+
 from builders import NodeBuilder, PodBuilder, make_node, make_pod
 from filters.judging import judge, reasons, refused
-
 from longshore.filters.base import Rejection
 
 NAME = "NodeResourcesFit"

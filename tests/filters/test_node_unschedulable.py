@@ -1,9 +1,9 @@
 """Tests of NodeUnschedulable: cordoned nodes, and pods that tolerate that."""
 
 import pytest
+
 from builders import make_node, make_pod
 from filters.judging import judge, refused
-
 from longshore.filters.base import Rejection
 
 NODES = (make_node("open"), make_node("cordoned").unschedulable())

@@ -2,7 +2,6 @@
 
 from builders import make_node, make_pod
 from filters.judging import judge, refused
-
 from longshore.core.labels import Requirement
 from longshore.core.pod import NodeSelectorTerm
 from longshore.filters.base import Rejection

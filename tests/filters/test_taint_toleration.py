@@ -1,9 +1,9 @@
 """Tests of TaintToleration: which taints keep a pod away, and which tolerations cover them."""
 
 import pytest
+
 from builders import make_node, make_pod
 from filters.judging import judge, refused
-
 from longshore.filters.base import Rejection
 
 CLEAN = make_node("clean")
@@ -37,7 +37,9 @@ def test_soft_taints_keep_nobody_away(effect: str, want: set[str]) -> None:
     ],
 )
 def test_tolerations_cover_taints_as_upstream_says(toleration: tuple[str, ...], is_covered: bool) -> None:
-    found = refused("TaintToleration", make_node("ml").taint("dedicated", "ml"), make_pod("new").toleration(*toleration))
+    found = refused(
+        "TaintToleration", make_node("ml").taint("dedicated", "ml"), make_pod("new").toleration(*toleration)
+    )
     assert found == (set() if is_covered else {"ml"})
 
 

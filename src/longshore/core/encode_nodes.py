@@ -1,6 +1,7 @@
 """Nodes and their readings as arrays."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,16 +22,17 @@ def node_arrays(
     order = sorted(range(len(nodes)), key=lambda i: nodes[i].name)
     models = {model: i for i, model in enumerate(sorted({node.gpu_model for node in nodes if node.gpu_count}))}
     points = max((len(node.power.watts_at_load) for node in nodes), default=2)
-    devices = [[WHOLE_GPU_MILLI] * node.gpu_count + [0] * (num_devices(nodes) - node.gpu_count) for node in nodes]
+    most = num_devices(nodes)
+    devices = [[WHOLE_GPU_MILLI] * node.gpu_count + [0] * (most - node.gpu_count) for node in nodes]
     return NodeArrays(
         is_real=np.arange(width) < len(nodes),
         allocatable=matrix(amounts, (width, len(resource_names)), np.int64),
         allowed_pods=column([amount(PODS, have.get(PODS, 0)) for have in allocatable], width, np.int64),
         domain=_domains(nodes, keys, width),
         name_rank=column(np.argsort(order).tolist(), width, np.int32, fill=width),
-        gpu_capacity=matrix(devices, (width, num_devices(nodes)), np.int64),
+        gpu_capacity=matrix(devices, (width, most), np.int64),
         gpu_model=column([models.get(node.gpu_model, -1) for node in nodes], width, np.int32, fill=-1),
-        power_curve=matrix([_resampled(node, points) for node in nodes], (width, points), np.float64),
+        power_curve=matrix([_resampled(node.power.watts_at_load, points) for node in nodes], (width, points), np.float64),
         cost_per_hour=column([node.cost_per_hour for node in nodes], width, np.float64),
         carbon_grams_per_kwh=column([node.carbon_grams_per_kwh for node in nodes], width, np.float64),
     )
@@ -68,6 +70,6 @@ def _domains(nodes: Sequence[Node], keys: Mapping[str, int], width: int) -> Arra
     return domain
 
 
-def _resampled(node: Node, points: int) -> list[float]:
-    curve = node.power.watts_at_load
+@lru_cache(maxsize=1024)  # a cluster has few kinds of machines
+def _resampled(curve: tuple[float, ...], points: int) -> list[float]:
     return [float(watts) for watts in np.interp(np.linspace(0, 1, points), np.linspace(0, 1, len(curve)), curve)]
