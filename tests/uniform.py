@@ -1,7 +1,7 @@
 """Many random clusters in one shape, so that JAX compiles a function once for all of them.
 
-Every axis is padded with zeros to the longest of the series. By the meaning of `core.arrays` that changes nothing: row 0
-of every table is neutral and a query of 0 is no term. Tests that compare with the arrays as encoded prove that as well.
+Every axis is padded with zeros to the longest of the series. By the meaning of `core.arrays` that changes nothing: row
+0 of every table is neutral and a query of 0 is no term. Tests that compare with the arrays as encoded prove it.
 """
 
 from collections.abc import Iterable
@@ -61,4 +61,6 @@ def _uniform(found: Iterable[tuple[Encoded, int]]) -> tuple[Cluster, ...]:
 
 
 def _padded(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if not shape:
+        return array
     return np.pad(array, [(0, new - old) for old, new in zip(array.shape, shape, strict=True)])

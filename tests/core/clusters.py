@@ -23,7 +23,9 @@ def rich_snapshot(seed: int) -> Snapshot:
     """Make a cluster with affinities, spreading, ports, volumes and GPUs; its last pod waits."""
     rng = random.Random(seed)
     snapshot = oracle_cluster(seed)[0].snapshot
-    nodes = [replace(node, gpu_count=rng.choice([0, 1, 4]), gpu_model=rng.choice(["T4", "A100"])) for node in snapshot.nodes]
+    nodes = [
+        replace(node, gpu_count=rng.choice([0, 1, 4]), gpu_model=rng.choice(["T4", "A100"])) for node in snapshot.nodes
+    ]
     pods = [_with_gpu(rng, pod) if rng.random() < 0.3 else pod for pod in snapshot.pods]
     return replace(snapshot, nodes=tuple(nodes), pods=tuple(pods))
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+
 from builders import random_snapshot
 from core.clusters import rich_snapshot
 from jax_support import assert_same_trees, to_jax
-
 from longshore.core import arrays as arrays_module
 from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import encode

@@ -119,7 +119,7 @@ INTEGERS = {
     "fraction": ("1.0", None),
     "exponent": ("1e3", None),
     "hexadecimal": ("0x1", None),
-    "Arabic digit": ("١", None),
+    "Arabic digit": ("\u0661", None),
     "superscript digit": ("²", None),
 }
 

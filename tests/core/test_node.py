@@ -1,8 +1,8 @@
 """Nodes: hashable, and nothing is known until it is measured."""
 
 import pytest
-from builders import make_node
 
+from builders import make_node
 from longshore.core.node import Node, NodeReadings
 
 

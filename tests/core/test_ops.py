@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
-from jax_support import to_jax
 
+from jax_support import to_jax
 from longshore.core.ops import add_at, hash_uint32, namespace, segment_sum, set_at
 
 LIBRARIES = pytest.mark.parametrize("make", [np.asarray, jnp.asarray], ids=["numpy", "jax"])

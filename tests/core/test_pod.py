@@ -1,8 +1,8 @@
 """Pods: host ports, GPU requests, identity."""
 
 import pytest
-from builders import make_pod
 
+from builders import make_pod
 from longshore.core.pod import Container, GpuRequest, HostPort, Pod, PodSpec
 
 ANY = HostPort(0).ip

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import pytest
-from builders import PodBuilder, make_node, make_pod, make_snapshot
 
+from builders import PodBuilder, make_node, make_pod, make_snapshot
 from longshore.core.encode import encode
 from longshore.core.labels import Requirement, Selector
 from longshore.core.pod import AffinityTerm, HostPort, PodSpec, SpreadConstraint, WeightedAffinityTerm
@@ -153,8 +153,9 @@ def test_weighted_terms_leave_required_anti_affinity_out() -> None:
 
 
 def test_gpu_kind_is_a_share_or_the_number_of_devices() -> None:
-    pods = [make_pod("a"), make_pod("a").gpu(1, 300), make_pod("a").gpu(1, 700), make_pod("a").gpu(1), make_pod("a").gpu(4)]
-    assert [gpu_kind(spec_of(pod)) for pod in pods] == [None, "share", "share", "1", "4"]
+    pod = make_pod("a")
+    kinds = [gpu_kind(spec_of(one)) for one in (pod, pod.gpu(1, 300), pod.gpu(1, 700), pod.gpu(1), pod.gpu(4))]
+    assert kinds == [None, "share", "share", "1", "4"]
 
 
 def test_gpu_queries_count_pods_of_the_kind_and_of_any_kind() -> None:
@@ -228,15 +229,23 @@ DEFAULTS = {
     "a service without a selector": DefaultCase(FRONT, (Service("default", "s", None),), (), ()),
     "a service with an empty selector": DefaultCase(FRONT, (service(),), (), ()),
     "its ReplicaSet is added": DefaultCase(
-        owned("ReplicaSet"), (service(("app", "web")),), (REPLICA_SET,), (*equal(app="web"), Requirement("app", "Exists"))
+        owned("ReplicaSet"),
+        (service(("app", "web")),),
+        (REPLICA_SET,),
+        (*equal(app="web"), Requirement("app", "Exists")),
     ),
     "its StatefulSet is added": DefaultCase(owned("StatefulSet"), (), (STATEFUL_SET,), (Requirement("app", "Exists"),)),
     "its ReplicationController is merged over": DefaultCase(
-        owned("ReplicationController", "v1"), (service(("app", "web"), ("tier", "front")),), (REPLICATION,), equal(app="rc", tier="front")
+        owned("ReplicationController", "v1"),
+        (service(("app", "web"), ("tier", "front")),),
+        (REPLICATION,),
+        equal(app="rc", tier="front"),
     ),
     "a controller of another kind": DefaultCase(owned("StatefulSet"), (), (REPLICA_SET,), ()),
     "a controller of another version": DefaultCase(owned("ReplicaSet", "apps/v1beta1"), (), (REPLICA_SET,), ()),
-    "a controller of another namespace": DefaultCase(owned("ReplicaSet"), (), (REPLICA_SET._replace(namespace="x"),), ()),
+    "a controller of another namespace": DefaultCase(
+        owned("ReplicaSet"), (), (REPLICA_SET._replace(namespace="x"),), ()
+    ),
     "a controller that is not there": DefaultCase(owned("ReplicaSet"), (), (), ()),
     "a controller without a selector": DefaultCase(owned("ReplicaSet"), (), (REPLICA_SET._replace(selector=None),), ()),
     "a pod without an owner": DefaultCase(FRONT, (), (REPLICA_SET,), ()),
@@ -262,4 +271,5 @@ def test_own_spread_constraints_replace_the_default_ones() -> None:
 
 def test_resolve_keeps_the_term_and_names_the_namespaces() -> None:
     queries = queries_over()
-    assert queries.resolve(web("prod"), AffinityTerm("zone", WEB)) == ResolvedTerm("zone", WEB, frozenset({"prod"}), None)
+    resolved = queries.resolve(web("prod"), AffinityTerm("zone", WEB))
+    assert resolved == ResolvedTerm("zone", WEB, frozenset({"prod"}), None)

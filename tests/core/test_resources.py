@@ -15,7 +15,8 @@ DEFAULT_CPU, DEFAULT_MEMORY = 100, 200 * MIB
 
 
 def nanos(cpu: str | None = None, memory: str | None = None, **others: str) -> ResourceNanos:
-    texts = {"cpu": cpu, "memory": memory} | {name.replace("__", "/").replace("_", "-"): text for name, text in others.items()}
+    named = {name.replace("__", "/").replace("_", "-"): text for name, text in others.items()}
+    texts = {"cpu": cpu, "memory": memory} | named
     return tuple(sorted((name, parse_nanos(text)) for name, text in texts.items() if text is not None))
 
 
@@ -90,7 +91,9 @@ AMOUNTS = {
         {"hugepages-2Mi": 8 * MIB},
     ),
     "pod-level requests of other resources do not count": Case(
-        PodSpec(containers=(asks("1", example__gpu="1"),), pod_requests=nanos(example__gpu="4", ephemeral_storage="1Mi")),
+        PodSpec(
+            containers=(asks("1", example__gpu="1"),), pod_requests=nanos(example__gpu="4", ephemeral_storage="1Mi")
+        ),
         {"cpu": 1000, "example/gpu": 1},
     ),
     "fractions are rounded once, at the end": Case(PodSpec(containers=(asks("0.5m"),) * 3), {"cpu": 2}),
@@ -99,7 +102,9 @@ AMOUNTS = {
     "extended resources are counted": Case(
         PodSpec(containers=(asks(example__gpu="2"), asks(example__gpu="1"))), {"example/gpu": 3}
     ),
-    "a name that the scheduler does not know is left out": Case(PodSpec(containers=(asks("1", storage="1Gi"),)), {"cpu": 1000}),
+    "a name that the scheduler does not know is left out": Case(
+        PodSpec(containers=(asks("1", storage="1Gi"),)), {"cpu": 1000}
+    ),
     "a pod without requests": Case(PodSpec(containers=(asks(),)), {}),
     "a pod without containers": Case(PodSpec(), {}),
 }

@@ -1,13 +1,15 @@
 """Snapshots: who waits."""
 
 import pytest
-from builders import make_node, make_pod, make_snapshot
 
+from builders import make_node, make_pod, make_snapshot
 from longshore.core.snapshot import Service, Snapshot
 
 
 def test_snapshot_pending_are_the_pods_without_a_node_in_their_order() -> None:
-    snapshot = make_snapshot(make_node("n"), make_pod("c"), make_pod("b").on("n"), make_pod("a"), make_pod("d").on("gone"))
+    snapshot = make_snapshot(
+        make_node("n"), make_pod("c"), make_pod("b").on("n"), make_pod("a"), make_pod("d").on("gone")
+    )
     assert [pod.name for pod in snapshot.pending] == ["c", "a"]
 
 

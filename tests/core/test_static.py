@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import pytest
-from builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 from longshore.core.labels import Labels, Requirement
 from longshore.core.node import Image, Taint
 from longshore.core.pod import Container, NodePreference, NodeSelectorTerm, PodSpec, Toleration, Volume
@@ -154,7 +154,9 @@ TERMS = {
     "a field with two values cannot be parsed": TermCase(on_fields(named("node-a", "node-b")), False),
     "a field without values cannot be parsed": TermCase(on_fields(named()), False),
     "a field with another operator cannot be parsed": TermCase(on_fields(named("node-a", operator="Exists")), False),
-    "one field that cannot be parsed spoils the term": TermCase(on_fields(named("node-a"), named(operator="NotIn")), False),
+    "one field that cannot be parsed spoils the term": TermCase(
+        on_fields(named("node-a"), named(operator="NotIn")), False
+    ),
     "a number that cannot be parsed": TermCase(on_labels(Requirement("disk", "Gt", ("many",))), False),
     "an unknown field reads as empty": TermCase(on_fields(Requirement("spec.x", "In", ("",))), True),
     "an unknown field is not a value": TermCase(on_fields(Requirement("spec.x", "In", ("y",))), False),

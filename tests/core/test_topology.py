@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from builders import make_node, make_pod, make_snapshot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
-from jax_support import assert_same_trees, to_jax
 
+from builders import make_node, make_pod, make_snapshot
+from jax_support import assert_same_trees, to_jax
 from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import encode
 from longshore.core.labels import Selector
@@ -29,15 +29,17 @@ masks = arrays_of.arrays(bool, (3, NUM_NODES))
 
 @given(counts, domains)
 def test_domain_sums_give_every_node_the_sum_of_its_domain(values: np.ndarray, domain: np.ndarray) -> None:
-    want = [
-        [sum(values[t, m] for m in range(NUM_NODES) if domain[t, m] == domain[t, n]) if domain[t, n] else 0 for n in range(NUM_NODES)]
-        for t in range(3)
-    ]
+    want = np.zeros_like(values)
+    for term, node in np.ndindex(values.shape):
+        if domain[term, node]:
+            want[term, node] = sum(values[term, domain[term] == domain[term, node]])
     np.testing.assert_array_equal(domain_sums(cluster(), values, domain), want)
 
 
 @given(counts, domains, masks)
-def test_domain_table_counts_eligible_nodes_with_the_key(values: np.ndarray, domain: np.ndarray, eligible: np.ndarray) -> None:
+def test_domain_table_counts_eligible_nodes_with_the_key(
+    values: np.ndarray, domain: np.ndarray, eligible: np.ndarray
+) -> None:
     sums, nodes = domain_table(cluster(), values, domain, eligible)
     for term in range(3):
         for number in range(NUM_NODES + 2):
@@ -66,7 +68,9 @@ def test_domain_counts_are_equal_in_jax(values: np.ndarray, domain: np.ndarray, 
         pytest.param(False, False, [True, True, True, False], id="neither: every real node"),
     ],
 )
-def test_eligible_nodes_follow_the_policies(honors_affinity: bool, honors_taints: bool, want_eligible: list[bool]) -> None:
+def test_eligible_nodes_follow_the_policies(
+    honors_affinity: bool, honors_taints: bool, want_eligible: list[bool]
+) -> None:
     ssd = make_node("a").label("disk", "ssd")
     constraint = SpreadConstraint(1, "zone", True, Selector(), 1, honors_affinity, honors_taints)
     pod = make_pod("p").node_selector("disk", "ssd").spec(spread=(constraint,))

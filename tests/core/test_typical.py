@@ -1,10 +1,10 @@
 """Typical pods: the frequent kinds, until they cover 95 % of the pods."""
 
 import pytest
-from builders import PodBuilder, make_pod
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import PodBuilder, make_pod
 from longshore.core.pod import GpuRequest, Pod
 from longshore.core.typical import typical_pods
 

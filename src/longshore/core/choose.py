@@ -15,8 +15,9 @@ def choose(arrays: ClusterArrays, scores: Array, feasible: Array, *, has_random_
     random by the state's seed and step, as upstream does.
     """
     xp = namespace(feasible)
-    best = xp.where(feasible, scores, -xp.inf).max()
-    tied = feasible & (scores >= best - TIE_TOLERANCE)
+    # A score that is no number counts as the worst: it must not win, and above all not let an infeasible node win.
+    worth = xp.where(feasible & ~xp.isnan(scores), scores, -xp.inf)
+    tied = feasible & (worth >= worth.max() - TIE_TOLERANCE)
     if has_random_ties:
         order = hash_uint32(arrays.state.seed, arrays.state.step, arrays.nodes.name_rank).astype(xp.int64)
     else:

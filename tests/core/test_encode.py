@@ -1,0 +1,197 @@
+"""From names to arrays: classes, padding, who is counted and who is left out."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import GIB, make_node, make_pod, make_snapshot, random_snapshot
+from core.clusters import oracle_cluster, rich_snapshot
+from jax_support import assert_same_trees
+from longshore.core.choose import choose
+from longshore.core.encode import encode
+from longshore.core.snapshot import Snapshot, TypicalPod
+from longshore.filters import feasible
+from longshore.policies.heuristics.kube_default import HEURISTIC
+
+seeds = st.integers(0, 2**32 - 1)
+clusters = seeds.map(rich_snapshot) | seeds.map(random_snapshot)
+
+
+@given(clusters, st.integers(1, 9))
+def test_padding_is_never_feasible_and_changes_no_result(snapshot: Snapshot, extra: int) -> None:
+    num_nodes = len(snapshot.nodes)
+    plain, padded = encode(snapshot).arrays, encode(snapshot, padded_nodes=num_nodes + extra).arrays
+    for pod_class in map(np.asarray, range(len(plain.classes.gpu_milli))):
+        mask, padded_mask = feasible(plain, pod_class), feasible(padded, pod_class)
+        assert not padded_mask[num_nodes:].any()
+        assert padded_mask[:num_nodes].tolist() == mask.tolist()
+        scores, padded_scores = HEURISTIC.score(plain, pod_class, mask), HEURISTIC.score(padded, pod_class, padded_mask)
+        assert padded_scores[padded_mask].tolist() == scores[mask].tolist()
+
+
+@settings(max_examples=40)
+@given(clusters, st.integers(1, 9))
+def test_padding_changes_no_choice(snapshot: Snapshot, extra: int) -> None:
+    plain = encode(snapshot, seed=7).arrays
+    padded = encode(snapshot, seed=7, padded_nodes=len(snapshot.nodes) + extra).arrays
+    for has_random_ties in (False, True):
+        picks = []
+        for arrays in (plain, padded):
+            mask = arrays.nodes.is_real
+            picks.append(int(choose(arrays, np.zeros(len(mask)), mask, has_random_ties=has_random_ties)))
+        assert picks[0] == picks[1] >= 0
+
+
+@settings(max_examples=40)
+@given(seeds)
+def test_order_of_nodes_and_pods_changes_no_result(seed: int) -> None:
+    encoded, pod_class = oracle_cluster(seed)
+    snapshot, rng = encoded.snapshot, random.Random(seed)
+    shuffled = encode(
+        replace(
+            snapshot,
+            nodes=tuple(rng.sample(snapshot.nodes, len(snapshot.nodes))),
+            pods=tuple(rng.sample(snapshot.pods, len(snapshot.pods))),
+        )
+    )
+    results = []
+    for one, index in ((encoded, pod_class), (shuffled, shuffled.class_index[encoded.specs[pod_class]])):
+        mask = feasible(one.arrays, np.asarray(index))
+        scores = HEURISTIC.score(one.arrays, np.asarray(index), mask)
+        results.append({name: int(scores[row]) for name, row in one.node_index.items() if mask[row]})
+    assert results[0] == results[1]
+
+
+def test_equal_specs_share_a_class() -> None:
+    pods = [make_pod(f"p{i}").cpu(100 + 100 * (i % 2)).priority(i) for i in range(10)]
+    encoded = encode(make_snapshot(make_node("a"), *(pod.on("a") if i < 5 else pod for i, pod in enumerate(pods))))
+    assert len(encoded.specs) == 2
+    assert [encoded.class_of(pod) for pod in encoded.snapshot.pods] == [0, 1] * 5
+    assert encoded.arrays.classes.request[:, 0].tolist() == [100, 200]
+    assert encoded.arrays.state.requested[0, 0] == 3 * 100 + 2 * 200
+
+
+def test_where_a_pod_runs_is_no_part_of_its_class() -> None:
+    encoded = encode(
+        make_snapshot(make_node("a"), make_node("b"), make_pod("p").on("a"), make_pod("q").on("b"), make_pod("r"))
+    )
+    assert len(encoded.specs) == 1
+
+
+def test_names_belong_to_indices() -> None:
+    encoded = encode(make_snapshot(make_node("b"), make_node("a"), make_pod("p")), padded_nodes=4)
+    assert encoded.node_names == ("b", "a")
+    assert encoded.node_index == {"b": 0, "a": 1}
+
+
+def test_bound_pods_are_counted_on_their_nodes() -> None:
+    pods = [make_pod("p").cpu(500).memory(GIB).on("b"), make_pod("q").on("b"), make_pod("r").cpu(1).on("a")]
+    state = encode(make_snapshot(make_node("a"), make_node("b"), *pods)).arrays.state
+    assert state.requested.tolist() == [[1, 0, 0], [500, GIB, 0]]
+    assert state.nonzero_requested.tolist() == [[1, 200 * 2**20], [600, GIB + 200 * 2**20]]
+    assert state.pod_count.tolist() == [1, 2]
+    assert (int(state.last_node), int(state.step)) == (-1, 0)
+
+
+def test_pods_on_unknown_nodes_are_left_out() -> None:
+    here = make_snapshot(make_node("a"), make_pod("p").cpu(100))
+    gone = make_pod("q").cpu(9).resource("example.com/x", 1).label("app", "q").on("gone").build()
+    with_gone = encode(replace(here, pods=(gone, *here.pods)))
+    assert len(with_gone.specs) == 1
+    assert_same_trees(with_gone.arrays, encode(here).arrays)
+
+
+def test_resources_that_nobody_asks_for_have_no_column() -> None:
+    node = make_node("a").resource("example.com/x", 3).resource("example.com/y", 3)
+    encoded = encode(make_snapshot(node, make_pod("p").resource("example.com/y", 1)))
+    assert encoded.resource_names == ("cpu", "memory", "ephemeral-storage", "example.com/y")
+    assert encoded.arrays.nodes.allocatable[0].tolist() == [4000, 16 * GIB, 0, 3]
+
+
+def test_an_empty_snapshot_is_one_row_of_padding() -> None:
+    encoded = encode(Snapshot())
+    assert encoded.specs == ()
+    assert encoded.arrays.nodes.is_real.tolist() == [False]
+    assert encoded.arrays.classes.request.shape == (0, 3)
+
+
+def test_a_cluster_without_pods_is_allowed() -> None:
+    arrays = encode(make_snapshot(make_node("a"), make_node("b"))).arrays
+    assert arrays.nodes.is_real.tolist() == [True, True]
+    assert arrays.tables.match.shape == (1, 0)
+    assert not arrays.state.counts.any()
+
+
+def test_pods_without_nodes_are_feasible_nowhere() -> None:
+    arrays = encode(make_snapshot(make_pod("p").cpu(1))).arrays
+    mask = feasible(arrays, np.asarray(0))
+    assert not mask.any()
+    assert choose(arrays, HEURISTIC.score(arrays, np.asarray(0), mask), mask) == -1
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**32 - 1])
+def test_seed_is_kept_and_changes_nothing_else(seed: int) -> None:
+    snapshot = random_snapshot(1)
+    arrays = encode(snapshot, seed=seed).arrays
+    assert int(arrays.state.seed) == seed
+    assert arrays.state.seed.dtype == np.uint32
+    other = encode(snapshot).arrays
+    assert_same_trees(arrays._replace(state=arrays.state._replace(seed=other.state.seed)), other)
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_encoding_twice_gives_the_same_arrays(seed: int) -> None:
+    assert_same_trees(encode(rich_snapshot(seed)).arrays, encode(rich_snapshot(seed)).arrays)
+
+
+def test_encoding_shares_no_state_between_results() -> None:
+    snapshot = make_snapshot(make_node("a"), make_pod("p").cpu(1).on("a"))
+    one, other = encode(snapshot).arrays, encode(snapshot).arrays
+    one.state.requested[:] = 99
+    assert other.state.requested[0, 0] == 1
+
+
+def test_bound_gpu_pods_hold_the_devices_that_they_name() -> None:
+    node = make_node("a").gpu(3)
+    pods = [make_pod("p").gpu(1, 300).on("a", (2,)), make_pod("q").gpu(2).on("a", (0, 1))]
+    assert encode(make_snapshot(node, *pods)).arrays.state.gpu_used.tolist() == [[1000, 1000, 300]]
+
+
+def test_bound_gpu_pods_without_devices_get_those_that_fit_best() -> None:
+    node = make_node("a").gpu(3)
+    pods = [make_pod("p").gpu(1, 600).on("a", (1,)), make_pod("q").gpu(1, 400).on("a"), make_pod("r").gpu(1).on("a")]
+    assert encode(make_snapshot(node, *pods)).arrays.state.gpu_used.tolist() == [[1000, 1000, 0]]
+
+
+def test_devices_that_no_node_has_are_ignored() -> None:
+    pod = make_pod("p").gpu(2).on("a", (1, 7))
+    assert encode(make_snapshot(make_node("a").gpu(2), pod)).arrays.state.gpu_used.tolist() == [[0, 1000]]
+
+
+def test_typical_pods_are_those_of_the_snapshot_unless_given() -> None:
+    parts = (make_node("a").gpu(1, "T4"), make_node("b").gpu(1, "P100"), make_pod("p").cpu(5).gpu(1, 300, ("T4",)))
+    own = encode(make_snapshot(*parts)).arrays.tables
+    assert (own.typical_cpu_millis.tolist(), own.typical_gpu_milli.tolist()) == ([5], [300])
+    assert own.typical_model_ok.tolist() == [[True, False]]
+    given = encode(make_snapshot(*parts, typical_pods=(TypicalPod(7, None, 1.0),))).arrays.tables
+    assert (given.typical_cpu_millis.tolist(), given.typical_gpu_milli.tolist()) == ([7], [0])
+    assert given.typical_model_ok.tolist() == [[True, True]]
+
+
+def test_log_table_reaches_beyond_the_padded_nodes() -> None:
+    arrays = encode(make_snapshot(make_node("a")), padded_nodes=6).arrays
+    assert arrays.tables.log_size.shape == (9,)
+
+
+def test_neutral_rows_come_first_in_every_table() -> None:
+    arrays = encode(rich_snapshot(2), padded_nodes=20).arrays
+    num_nodes = int(arrays.nodes.is_real.sum())
+    assert arrays.tables.masks[0, :num_nodes].all()
+    assert not arrays.tables.weights[0].any()
+    assert not arrays.tables.match[0].any()
+    assert not arrays.state.counts[0].any()

@@ -1,0 +1,103 @@
+"""Tests of the table of what is not modelled: every row is recognised in a dump, with field, plugin and reason."""
+
+import json
+from typing import Any
+
+import pytest
+
+from longshore.filters.unsupported import CLAIM_REASONS, FIELDS, VOLUME_SOURCES, Unsupported, find_unsupported
+from longshore.kube.dump import read_dump
+
+CLAIM_FIELD = "spec.volumes[*].persistentVolumeClaim"
+
+
+def found(spec: dict[str, Any], *others: dict[str, Any]) -> tuple[Unsupported, ...]:
+    """Read a dump with one pod of this spec and the other objects; say what the pod needs that is not modelled."""
+    pod = {"kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}, "spec": spec}
+    snapshot = read_dump(json.dumps({"kind": "List", "items": [pod, *others]}).encode()).snapshot
+    return find_unsupported(snapshot.pods[0], snapshot)
+
+
+def claim(**spec: Any) -> dict[str, Any]:
+    return {"kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "shop"}, "spec": spec}
+
+
+def volume(**spec: Any) -> dict[str, Any]:
+    return {"kind": "PersistentVolume", "metadata": {"name": "disk"}, "spec": spec}
+
+
+CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+SPECS = {
+    "spec.resourceClaims": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}]},
+    "spec.hostUsers": {"hostUsers": False, "hostNetwork": True},
+    "spec.containers[*].restartPolicyRules": {
+        "containers": [{"name": "c", "restartPolicyRules": [{"action": "RestartAllContainers"}]}]
+    },
+}
+CLAIMS = {
+    "missing": (),
+    "unbound": (claim(),),
+    "missing-volume": (claim(volumeName="disk"),),
+    "node-affinity": (claim(volumeName="disk"), volume(nodeAffinity={"required": {"nodeSelectorTerms": []}})),
+    "once-per-pod": (claim(volumeName="disk", accessModes=["ReadWriteOncePod"]), volume()),
+}
+
+
+def test_the_tests_know_every_row() -> None:
+    assert SPECS.keys() == FIELDS.keys()
+    assert CLAIMS.keys() == CLAIM_REASONS.keys()
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_fields_that_no_filter_reads_are_recognised(field: str) -> None:
+    row = FIELDS[field]
+    assert row.field == field
+    assert row.plugin and row.reason
+    assert found(SPECS[field]) == (row,)
+
+
+@pytest.mark.parametrize("source", VOLUME_SOURCES)
+def test_volume_sources_that_no_filter_reads_are_recognised(source: str) -> None:
+    plugin, reason = VOLUME_SOURCES[source]
+    assert plugin and reason
+    want = Unsupported(f"spec.volumes[*].{source}", plugin, reason)
+    assert found({"volumes": [{"name": "v", source: {"readOnly": True}}]}) == (want,)
+
+
+@pytest.mark.parametrize("kind", CLAIM_REASONS)
+def test_claims_that_no_filter_understands_are_recognised_by_name(kind: str) -> None:
+    plugin, reason = CLAIM_REASONS[kind]
+    assert found(CLAIMING, *CLAIMS[kind]) == (Unsupported(CLAIM_FIELD, plugin, f"`data`: {reason}"),)
+
+
+def test_plugins_are_those_that_upstream_has() -> None:
+    plugins = {row.plugin for row in FIELDS.values()} | {row[0] for row in (VOLUME_SOURCES | CLAIM_REASONS).values()}
+    known = {"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "DynamicResources", "NodeDeclaredFeatures"}
+    assert plugins == known
+
+
+@pytest.mark.parametrize(
+    ("spec", "others"),
+    [
+        pytest.param({}, (), id="a plain pod"),
+        pytest.param(
+            {"volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "configMap": {}}]}, (), id="plain volumes"
+        ),
+        pytest.param(CLAIMING, (claim(volumeName="disk", accessModes=["ReadWriteOnce"]), volume()), id="a bound claim"),
+        pytest.param({"hostUsers": False}, (), id="users of its own"),
+    ],
+)
+def test_what_is_modelled_is_not_in_the_table(spec: dict[str, Any], others: tuple[dict[str, Any], ...]) -> None:
+    assert found(spec, *others) == ()
+
+
+def test_a_claim_of_another_namespace_is_missing() -> None:
+    other = claim(volumeName="disk")
+    other["metadata"] = {"name": "data", "namespace": "bank"}
+    assert found(CLAIMING, other, volume())[0].reason == "`data`: the claim does not exist"
+
+
+def test_all_needs_of_a_pod_are_listed() -> None:
+    spec = {**SPECS["spec.resourceClaims"], "volumes": [{"name": "a", "rbd": {}}, *CLAIMING["volumes"]]}
+    assert [row.plugin for row in found(spec)] == ["DynamicResources", "VolumeRestrictions", "VolumeBinding"]
