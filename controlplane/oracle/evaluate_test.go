@@ -51,117 +51,123 @@ func nodeAffinityTo(operatorAndNames ...[]string) object {
 	return object{"affinity": object{"nodeAffinity": required}}
 }
 
+const unresolvable, unschedulable = "UnschedulableAndUnresolvable", "Unschedulable"
+
+var (
+	zone        = "topology.kubernetes.io/zone"
+	tolerateAll = object{"tolerations": list{object{"operator": "Exists"}}}
+	small, none = object{"cpu": "1"}, object{}
+)
+
+// rejectionCases are what upstream says about a node, rule by rule.
+var rejectionCases = []struct {
+	name      string
+	pod       object
+	items     list
+	prefilter *rejection
+	nodes     map[string]*rejection
+}{
+	{
+		name:  "a taint and its toleration",
+		pod:   pod("new", nil, small, nil),
+		items: list{node("a", nil, object{"taints": list{object{"key": "k", "effect": "NoSchedule"}}}), node("b", nil, nil)},
+		nodes: map[string]*rejection{
+			"a": {"TaintToleration", unresolvable, []string{"node(s) had untolerated taint(s)"}}, "b": nil,
+		},
+	},
+	{
+		name:  "every taint tolerated",
+		pod:   pod("new", nil, small, tolerateAll),
+		items: list{node("a", nil, object{"taints": list{object{"key": "k", "effect": "NoExecute"}}})},
+		nodes: map[string]*rejection{"a": nil},
+	},
+	{
+		name: "too large for what is left, and too large for the node",
+		pod:  pod("new", nil, object{"cpu": "3", "memory": "1Gi"}, nil),
+		items: list{
+			node("a", nil, nil), node("b", nil, nil),
+			pod("old", nil, object{"cpu": "2", "memory": "7500Mi"}, object{"nodeName": "a"}),
+		},
+		nodes: map[string]*rejection{
+			"a": {"NodeResourcesFit", unschedulable, []string{"Insufficient cpu", "Insufficient memory"}}, "b": nil,
+		},
+	},
+	{
+		name:  "what the node never has, scalar resources by name",
+		pod:   pod("new", nil, object{"cpu": "5", "z.example/z": "1", "a.example/a": "1", "m.example/m": "1"}, nil),
+		items: list{node("a", nil, nil)},
+		nodes: map[string]*rejection{"a": {"NodeResourcesFit", unresolvable, []string{
+			"Insufficient cpu", "Insufficient a.example/a", "Insufficient m.example/m", "Insufficient z.example/z",
+		}}},
+	},
+	{
+		name:  "nodes that PreFilter leaves out carry no plugin",
+		pod:   pod("new", nil, none, nodeAffinityTo([]string{"In", "b"})),
+		items: list{node("a", nil, nil), node("b", nil, nil)},
+		nodes: map[string]*rejection{
+			"a": {"", unresolvable, []string{"node(s) didn't satisfy plugin(s) [NodeAffinity]"}}, "b": nil,
+		},
+	},
+	{
+		name:      "PreFilter refuses the pod as a whole",
+		pod:       pod("new", nil, none, nodeAffinityTo([]string{"In", "a"}, []string{"In", "b"})),
+		items:     list{node("a", nil, nil), node("b", nil, nil)},
+		prefilter: &rejection{"NodeAffinity", unresolvable, []string{"pod affinity terms conflict"}},
+		nodes: map[string]*rejection{
+			"a": {"NodeAffinity", unresolvable, []string{"pod affinity terms conflict"}},
+			"b": {"NodeAffinity", unresolvable, []string{"pod affinity terms conflict"}},
+		},
+	},
+	{
+		name: "a running pod's anti-affinity covers its zone",
+		pod:  pod("new", object{"app": "web"}, none, nil),
+		items: list{
+			node("a", object{zone: "1"}, nil), node("b", object{zone: "1"}, nil), node("c", object{zone: "2"}, nil),
+			pod("old", nil, none, object{"nodeName": "a", "affinity": podAntiAffinity("web", zone)}),
+		},
+		nodes: map[string]*rejection{
+			"a": {"InterPodAffinity", unschedulable, []string{"node(s) didn't satisfy existing pods anti-affinity rules"}},
+			"b": {"InterPodAffinity", unschedulable, []string{"node(s) didn't satisfy existing pods anti-affinity rules"}},
+			"c": nil,
+		},
+	},
+	{
+		name: "a bound volume keeps its pod in the zone",
+		pod: pod("new", nil, none, object{
+			"volumes": list{object{"name": "data", "persistentVolumeClaim": object{"claimName": "data"}}},
+		}),
+		items: append(claimedVolume("data", "volume", "2"), node("a", object{zone: "1"}, nil), node("b", object{zone: "2"}, nil)),
+		nodes: map[string]*rejection{
+			"a": {"VolumeZone", unresolvable, []string{"node(s) had no available volume zone"}}, "b": nil,
+		},
+	},
+	{
+		name: "a claim that is not there",
+		pod: pod("new", nil, none, object{
+			"volumes": list{object{"name": "data", "persistentVolumeClaim": object{"claimName": "data"}}},
+		}),
+		items:     list{node("a", nil, nil)},
+		prefilter: &rejection{"VolumeRestrictions", unresolvable, []string{`persistentvolumeclaim "data" not found`}},
+		nodes: map[string]*rejection{
+			"a": {"VolumeRestrictions", unresolvable, []string{`persistentvolumeclaim "data" not found`}},
+		},
+	},
+	{
+		name: "finished pods and pods on nodes that do not exist take no room",
+		pod:  pod("new", nil, object{"cpu": "4"}, nil),
+		items: list{
+			node("a", nil, nil),
+			merge(pod("done", nil, small, object{"nodeName": "a"}), object{"status": object{"phase": "Succeeded"}}),
+			pod("lost", nil, small, object{"nodeName": "gone"}),
+			pod("waiting", nil, small, nil),
+		},
+		nodes: map[string]*rejection{"a": nil},
+	},
+}
+
 func TestRejections(t *testing.T) {
-	const unresolvable, unschedulable = "UnschedulableAndUnresolvable", "Unschedulable"
-	zone := "topology.kubernetes.io/zone"
-	tolerateAll := object{"tolerations": list{object{"operator": "Exists"}}}
-	small, none := object{"cpu": "1"}, object{}
-	tests := []struct {
-		name      string
-		pod       object
-		items     list
-		prefilter *rejection
-		nodes     map[string]*rejection
-	}{
-		{
-			name:  "a taint and its toleration",
-			pod:   pod("new", nil, small, nil),
-			items: list{node("a", nil, object{"taints": list{object{"key": "k", "effect": "NoSchedule"}}}), node("b", nil, nil)},
-			nodes: map[string]*rejection{
-				"a": {"TaintToleration", unresolvable, []string{"node(s) had untolerated taint(s)"}}, "b": nil,
-			},
-		},
-		{
-			name:  "every taint tolerated",
-			pod:   pod("new", nil, small, tolerateAll),
-			items: list{node("a", nil, object{"taints": list{object{"key": "k", "effect": "NoExecute"}}})},
-			nodes: map[string]*rejection{"a": nil},
-		},
-		{
-			name: "too large for what is left, and too large for the node",
-			pod:  pod("new", nil, object{"cpu": "3", "memory": "1Gi"}, nil),
-			items: list{
-				node("a", nil, nil), node("b", nil, nil),
-				pod("old", nil, object{"cpu": "2", "memory": "7500Mi"}, object{"nodeName": "a"}),
-			},
-			nodes: map[string]*rejection{
-				"a": {"NodeResourcesFit", unschedulable, []string{"Insufficient cpu", "Insufficient memory"}}, "b": nil,
-			},
-		},
-		{
-			name:  "what the node never has, scalar resources by name",
-			pod:   pod("new", nil, object{"cpu": "5", "z.example/z": "1", "a.example/a": "1", "m.example/m": "1"}, nil),
-			items: list{node("a", nil, nil)},
-			nodes: map[string]*rejection{"a": {"NodeResourcesFit", unresolvable, []string{
-				"Insufficient cpu", "Insufficient a.example/a", "Insufficient m.example/m", "Insufficient z.example/z",
-			}}},
-		},
-		{
-			name:  "nodes that PreFilter leaves out carry no plugin",
-			pod:   pod("new", nil, none, nodeAffinityTo([]string{"In", "b"})),
-			items: list{node("a", nil, nil), node("b", nil, nil)},
-			nodes: map[string]*rejection{
-				"a": {"", unresolvable, []string{"node(s) didn't satisfy plugin(s) [NodeAffinity]"}}, "b": nil,
-			},
-		},
-		{
-			name:      "PreFilter refuses the pod as a whole",
-			pod:       pod("new", nil, none, nodeAffinityTo([]string{"In", "a"}, []string{"In", "b"})),
-			items:     list{node("a", nil, nil), node("b", nil, nil)},
-			prefilter: &rejection{"NodeAffinity", unresolvable, []string{"pod affinity terms conflict"}},
-			nodes: map[string]*rejection{
-				"a": {"NodeAffinity", unresolvable, []string{"pod affinity terms conflict"}},
-				"b": {"NodeAffinity", unresolvable, []string{"pod affinity terms conflict"}},
-			},
-		},
-		{
-			name: "a running pod's anti-affinity covers its zone",
-			pod:  pod("new", object{"app": "web"}, none, nil),
-			items: list{
-				node("a", object{zone: "1"}, nil), node("b", object{zone: "1"}, nil), node("c", object{zone: "2"}, nil),
-				pod("old", nil, none, object{"nodeName": "a", "affinity": podAntiAffinity("web", zone)}),
-			},
-			nodes: map[string]*rejection{
-				"a": {"InterPodAffinity", unschedulable, []string{"node(s) didn't satisfy existing pods anti-affinity rules"}},
-				"b": {"InterPodAffinity", unschedulable, []string{"node(s) didn't satisfy existing pods anti-affinity rules"}},
-				"c": nil,
-			},
-		},
-		{
-			name: "a bound volume keeps its pod in the zone",
-			pod: pod("new", nil, none, object{
-				"volumes": list{object{"name": "data", "persistentVolumeClaim": object{"claimName": "data"}}},
-			}),
-			items: append(claimedVolume("data", "volume", "2"), node("a", object{zone: "1"}, nil), node("b", object{zone: "2"}, nil)),
-			nodes: map[string]*rejection{
-				"a": {"VolumeZone", unresolvable, []string{"node(s) had no available volume zone"}}, "b": nil,
-			},
-		},
-		{
-			name: "a claim that is not there",
-			pod: pod("new", nil, none, object{
-				"volumes": list{object{"name": "data", "persistentVolumeClaim": object{"claimName": "data"}}},
-			}),
-			items:     list{node("a", nil, nil)},
-			prefilter: &rejection{"VolumeRestrictions", unresolvable, []string{`persistentvolumeclaim "data" not found`}},
-			nodes: map[string]*rejection{
-				"a": {"VolumeRestrictions", unresolvable, []string{`persistentvolumeclaim "data" not found`}},
-			},
-		},
-		{
-			name: "finished pods and pods on nodes that do not exist take no room",
-			pod:  pod("new", nil, object{"cpu": "4"}, nil),
-			items: list{
-				node("a", nil, nil),
-				merge(pod("done", nil, small, object{"nodeName": "a"}), object{"status": object{"phase": "Succeeded"}}),
-				pod("lost", nil, small, object{"nodeName": "gone"}),
-				pod("waiting", nil, small, nil),
-			},
-			nodes: map[string]*rejection{"a": nil},
-		},
-	}
 	e := newTestEvaluator(t)
-	for _, test := range tests {
+	for _, test := range rejectionCases {
 		t.Run(test.name, func(t *testing.T) {
 			got := ask(t, e, line(t, 7, test.pod, test.items...))
 			if got.Error != nil {
