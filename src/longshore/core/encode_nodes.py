@@ -34,7 +34,9 @@ def node_arrays(
         gpu_model=column(
             [models[node.gpu_model] if node.gpu_count else -1 for node in nodes], width, np.int32, fill=-1
         ),
-        power_curve=matrix([_resampled(node.power.watts_at_load, points) for node in nodes], (width, points), np.float64),
+        power_curve=matrix(
+            [_resampled(node.power.watts_at_load, points) for node in nodes], (width, points), np.float64
+        ),
         cost_per_hour=column([node.cost_per_hour for node in nodes], width, np.float64),
         carbon_grams_per_kwh=column([node.carbon_grams_per_kwh for node in nodes], width, np.float64),
     )

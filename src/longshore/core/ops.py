@@ -47,6 +47,20 @@ def set_at(array: Array, index: Any, value: Array) -> Array:
     return array.at[index].set(value)
 
 
+def ratio(numerator: Array, denominator: Array) -> Array:
+    """Divide integers to float64, correctly rounded in both libraries, for results that are cut to integers afterwards.
+
+    XLA divides by a constant, or by a value that it repeats, as a multiplication with the rounded reciprocal: 49 / 49
+    then is 0.999…, and a score of 100 becomes 99.
+    """
+    xp = namespace(numerator)
+    top, bottom = numerator.astype(xp.float64), denominator.astype(xp.float64)
+    if xp is np:
+        return top / bottom
+    # `top - top` is a zero that XLA cannot see, since it would be NaN for an infinite `top`: so the divisor is neither.
+    return top / (bottom + (top - top))
+
+
 def hash_uint32(seed: Array, step: Array, items: Array) -> Array:
     """Mix seed, step and item numbers into uniform uint32, the same bits in NumPy and JAX.
 

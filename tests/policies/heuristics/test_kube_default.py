@@ -108,6 +108,26 @@ def test_numpy_and_jax_agree_to_the_last_bit(series: str) -> None:
 
 
 @every_series
+def test_many_classes_at_once_score_as_one_by_one(series: str) -> None:
+    # Under vmap the cluster is one and the classes are many: then XLA would divide by reciprocals, if it were let.
+    compiled = jax.jit(jax.vmap(everything, in_axes=(None, 0)))
+    for cluster in SERIES[series]()[:20]:
+        arrays, classes = cluster.uniform, np.arange(len(cluster.uniform.classes.request))
+        got = compiled(to_jax(arrays), classes)
+        for pod_class in classes:
+            for name, scores in everything(arrays, pod_class).items():
+                np.testing.assert_array_equal(np.asarray(got[name][pod_class]), scores, err_msg=name)
+
+
+@pytest.mark.parametrize("span", [49, 98, 103, 107, 161, 187], ids=lambda span: f"span {span}")
+def test_the_best_score_of_affinity_is_100_in_jax_too(span: int) -> None:
+    # For these spans `span * (1 / span)` is below 1 in float64.
+    _, plugin = PLUGINS["InterPodAffinity"]
+    normalize = jax.jit(lambda feasible, weights: plugin.normalize(None, None, feasible, weights))
+    assert normalize(np.array([True, True]), np.array([0, span])).tolist() == [0, 100]
+
+
+@every_series
 def test_terms_that_are_padding_change_nothing(series: str) -> None:
     for number, cluster in enumerate(SERIES[series]()):
         want = everything(cluster.encoded.arrays, np.asarray(cluster.pod_class))

@@ -30,7 +30,8 @@ class Scores(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """What upstream says about a case."""
 
-    id: int
+    id: int | None
+    """The case's own; none where the case could not be read that far."""
     nodes: dict[str, Status | None]
     scores: dict[str, Scores]
     totals: dict[str, int]
@@ -90,8 +91,8 @@ def _send(stdin: IO[bytes], cases: Sequence[bytes]) -> None:
         for case in cases:
             stdin.write(case + b"\n")
         stdin.flush()
-    except BrokenPipeError:
-        return  # the reading side sees that the program ended, and says why
+    except (BrokenPipeError, ValueError):
+        return  # ended, or closed meanwhile: the reading side sees that too, and says why
 
 
 def _pipe(pipe: Any) -> IO[bytes]:

@@ -5,7 +5,7 @@ A pod without requests is not scored: it would change no balance.
 """
 
 from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.ops import Array, namespace, ratio
 from longshore.policies.plugins.base import MAX_SCORE, ScorePlugin
 
 _HALF = MAX_SCORE // 2
@@ -23,8 +23,8 @@ def raw(arrays: ClusterArrays, pod_class: Array, _feasible: Array) -> Array:
 def _balance(requested: Array, allocatable: Array) -> Array:
     xp = namespace(requested)
     has_both = (allocatable > 0).all(axis=1)
-    ratio = xp.minimum(requested / xp.maximum(allocatable, 1), 1.0)
-    deviation = xp.where(has_both, xp.abs((ratio[:, 0] - ratio[:, 1]) / 2), 0.0)
+    used = xp.minimum(ratio(requested, xp.maximum(allocatable, 1)), 1.0)
+    deviation = xp.where(has_both, xp.abs((used[:, 0] - used[:, 1]) / 2), 0.0)
     return ((1 - deviation) * MAX_SCORE).astype(xp.int64)
 
 

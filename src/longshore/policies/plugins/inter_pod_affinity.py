@@ -5,7 +5,7 @@ matches counts 1. Scaled so that the least feasible node gets 0 and the most 100
 """
 
 from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.ops import Array, namespace, ratio
 from longshore.core.topology import domain_sums
 from longshore.policies.plugins.base import MAX_SCORE, ScorePlugin
 
@@ -28,7 +28,7 @@ def normalize(_arrays: ClusterArrays, _pod_class: Array, feasible: Array, weight
     weights = xp.where(feasible, weights, weights[xp.argmax(feasible)])
     least = weights.min()
     span = weights.max() - least
-    share = (weights - least) / xp.maximum(span, 1)
+    share = ratio(weights - least, xp.maximum(span, 1))
     return xp.where(feasible & (span > 0), (MAX_SCORE * share).astype(xp.int64), 0)
 
 

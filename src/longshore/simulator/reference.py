@@ -1,0 +1,159 @@
+"""The slow twin that decides disputes: a plain event loop in Python over the NumPy functions that the oracle has proven.
+
+It shares the words, the filters and the policies with the fast simulator, and nothing of its event loop.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from longshore import filters
+from longshore.core.arrays import ClusterArrays
+from longshore.core.choose import choose
+from longshore.core.ops import Array
+from longshore.core.place import place, remove
+from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin
+from longshore.policies.heuristics.base import Heuristic
+from longshore.simulator.params import Compiled, Kind
+
+
+@dataclass
+class _Running:
+    node: int
+    end: float
+    devices: Array
+
+
+@dataclass
+class Step:
+    """What one step did."""
+
+    kind: Kind
+    time: float
+    pod: int
+    node: int
+    """-1 = the pod waits, or the step was no decision."""
+    is_decision: bool
+
+
+@dataclass
+class Reference:
+    """Plays a compiled trace; iterate over `play()`."""
+
+    compiled: Compiled
+    heuristic: Heuristic
+    filters: tuple[str, ...] = filters.UPSTREAM
+    lag_seconds: float = 0.0
+    arrays: ClusterArrays = field(init=False)
+    running: dict[int, _Running] = field(default_factory=dict)
+    queue: list[int] = field(default_factory=list)
+    """Waiting pods, first come first."""
+
+    def __post_init__(self) -> None:
+        self.arrays = self.compiled.params.cluster
+        self._index = {name: i for i, name in enumerate(self.compiled.pod_names)}
+        self._up = self.compiled.params.is_present.copy()
+        self._cordoned = np.zeros_like(self._up)
+        self._latency = self.compiled.params.latency_ms[0].copy()
+        self._seen = self._latency.copy()
+        self._time = 0.0
+
+    def play(self) -> Iterator[Step]:
+        """Play the trace to its end."""
+        events = list(self.compiled.trace.events)
+        while events or self._next_departure() is not None:
+            departure = self._next_departure()
+            if departure is not None and (not events or self.running[departure].end <= events[0].time):
+                self._move_clock(self.running[departure].end)
+                self._take_away(departure)
+                yield Step(Kind.DEPART, self._time, departure, -1, is_decision=False)
+                yield from self._retry()
+                continue
+            event = events.pop(0)
+            self._move_clock(event.time)
+            match event:
+                case Create(pod=pod):
+                    yield self._decide(Kind.CREATE, self._index[pod.key])
+                case Delete(pod=key):
+                    yield from self._delete(self._index[key])
+                case NodeFail(node=node) | NodeDrain(node=node):
+                    yield from self._empty(node, is_failure=isinstance(event, NodeFail))
+                case NodeJoin(node=node):
+                    number = self.compiled.encoded.node_index[node]
+                    self._up[number], self._cordoned[number] = True, False
+                    yield Step(Kind.JOIN, self._time, 0, -1, is_decision=False)
+                    yield from self._retry()
+                case LatencyChange(latency_ms=changes):
+                    for node, milliseconds in changes:
+                        self._latency[self.compiled.encoded.node_index[node]] = milliseconds
+                    yield Step(Kind.LATENCY, self._time, 0, -1, is_decision=False)
+                    yield from self._retry()
+
+    def _next_departure(self) -> int | None:
+        ends = [(run.end, pod) for pod, run in self.running.items() if run.end < np.inf]
+        return min(ends)[1] if ends else None
+
+    def _move_clock(self, time: float) -> None:
+        if self.lag_seconds > 0 and np.floor(time / self.lag_seconds) > np.floor(self._time / self.lag_seconds):
+            self._seen = self._latency.copy()
+        self._time = time
+
+    def _delete(self, pod: int) -> Iterator[Step]:
+        was_running = pod in self.running
+        if was_running:
+            self._take_away(pod)
+        elif pod in self.queue:
+            self.queue.remove(pod)
+        yield Step(Kind.DELETE, self._time, pod, -1, is_decision=False)
+        if was_running:
+            yield from self._retry()
+
+    def _empty(self, node: str, *, is_failure: bool) -> Iterator[Step]:
+        number = self.compiled.encoded.node_index[node]
+        evicted = sorted(pod for pod, run in self.running.items() if run.node == number)
+        for pod in evicted:
+            self._take_away(pod)
+        self.queue += evicted
+        if is_failure:
+            self._up[number] = False
+        else:
+            self._cordoned[number] = True
+        yield Step(Kind.FAIL if is_failure else Kind.DRAIN, self._time, 0, -1, is_decision=False)
+        yield from self._retry()
+
+    def _retry(self) -> Iterator[Step]:
+        for pod in list(self.queue):
+            yield self._decide(Kind.RETRY, pod)
+
+    def _decide(self, kind: Kind, pod: int) -> Step:
+        cluster = self.visible()
+        pod_class = self.compiled.params.pod_class[pod]
+        mask = filters.feasible(cluster, pod_class, self.filters) & ~self._cordoned
+        node = -1
+        if mask.any():
+            scores = self.heuristic.score(cluster, pod_class, mask)
+            node = int(choose(cluster, scores, mask, has_random_ties=self.heuristic.has_random_ties))
+        if node >= 0:
+            devices = self.heuristic.devices(cluster, pod_class)[node]
+            self.arrays = place(self.arrays, pod_class, np.asarray(node), devices)
+            end = self._time + float(self.compiled.params.pod_lifetime[pod])
+            self.running[pod] = _Running(node, end, devices)
+            if pod in self.queue:
+                self.queue.remove(pod)
+        elif pod not in self.queue:
+            self.queue.append(pod)
+        return Step(kind, self._time, pod, node, is_decision=True)
+
+    def visible(self) -> ClusterArrays:
+        """Return the cluster as the policy sees it."""
+        seen = self._seen if self.lag_seconds > 0 else self._latency
+        return self.arrays._replace(
+            nodes=self.arrays.nodes._replace(is_real=self._up),
+            readings=self.arrays.readings._replace(latency_ms=seen),
+        )
+
+    def _take_away(self, pod: int) -> None:
+        run = self.running.pop(pod)
+        pod_class = self.compiled.params.pod_class[pod]
+        self.arrays = remove(self.arrays, pod_class, np.asarray(run.node), run.devices)

@@ -1,0 +1,118 @@
+"""Playing a whole trace: a scan of steps, with what was measured after each."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.choose import choose
+from longshore.core.ops import Array
+from longshore.core.power import cluster_watts
+from longshore.objectives.base import Objective, Transition
+from longshore.policies.heuristics.base import Heuristic
+from longshore.simulator.params import SimParams
+from longshore.simulator.state import RUNNING, WAITING, Outcome, SimState
+from longshore.simulator.transition import Decide, Program, initial, step, visible
+
+
+class Measured(NamedTuple):
+    """The cluster after a step, in numbers; each holds until the next step's time."""
+
+    outcome: Outcome
+    reward: Array  # [] float64; 0 unless a pod was placed
+    latency_ms: Array  # [] float64; true latency of the node that the pod was placed on, nan otherwise
+    is_beyond_limit: Array  # [] bool; placed beyond its hard latency limit, by the true latency
+    active_nodes: Array  # [] int32; nodes with a pod
+    cpu_variance: Array  # [] float64; of requested / allocatable over nodes that are up
+    watts_idle_on: Array  # [] float64
+    watts_idle_off: Array  # [] float64
+    running: Array  # [] int32 pods
+    waiting: Array  # [] int32 pods
+    pods_per_node: Array  # [nodes] int32
+
+
+def heuristic_decide(heuristic: Heuristic) -> Decide:
+    """Turn a heuristic into a decision function."""
+
+    def decide(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array]:
+        scores = heuristic.score(cluster, pod_class, feasible)
+        node = choose(cluster, scores, feasible, has_random_ties=heuristic.has_random_ties)
+        return node, heuristic.devices(cluster, pod_class)[jnp.maximum(node, 0)]
+
+    return decide
+
+
+def num_steps(params: SimParams) -> int:
+    """Return how many steps surely suffice for a trace whose pods are each placed at their first try.
+
+    Every pod may also depart by itself. Retries come on top; `play` goes on until nothing is left to happen.
+    """
+    return int(params.event_time.shape[0] + params.pod_class.shape[0])
+
+
+def rollout(
+    program: Program, objective: Objective | None, params: SimParams, state: SimState, length: int
+) -> tuple[SimState, Measured]:
+    """Play `length` steps; the measurements are stacked along the first axis."""
+
+    def body(before: SimState, _: None) -> tuple[SimState, Measured]:
+        after, outcome = step(program, params, before)
+        return after, measure(objective, params, after, outcome)
+
+    return jax.lax.scan(body, state, None, length=length)
+
+
+def measure(objective: Objective | None, params: SimParams, state: SimState, outcome: Outcome) -> Measured:
+    """Measure the cluster after a step."""
+    cluster = visible(params, state)
+    is_placed = outcome.node >= 0
+    node = jnp.maximum(outcome.node, 0)
+    pod_class = params.pod_class[outcome.pod]
+    latency = jnp.where(is_placed & cluster.readings.latency_known[node], state.latency_ms[node], jnp.nan)
+    ratio = state.cluster.requested[:, 0] / jnp.maximum(cluster.nodes.allocatable[:, 0], 1)
+    return Measured(
+        outcome=outcome,
+        reward=jnp.where(is_placed, _reward(objective, params, state, cluster, outcome), 0.0),
+        latency_ms=latency,
+        is_beyond_limit=is_placed & (latency > cluster.classes.latency_hard_ms[pod_class]),
+        active_nodes=((state.cluster.pod_count > 0) & state.is_up).sum().astype(jnp.int32),
+        cpu_variance=_variance(ratio, state.is_up),
+        watts_idle_on=cluster_watts(cluster, switch_off_idle=False),
+        watts_idle_off=cluster_watts(cluster, switch_off_idle=True),
+        running=(state.pod_phase == RUNNING).sum().astype(jnp.int32),
+        waiting=(state.pod_phase == WAITING).sum().astype(jnp.int32),
+        pods_per_node=state.cluster.pod_count.astype(jnp.int32),
+    )
+
+
+def _reward(
+    objective: Objective | None, params: SimParams, state: SimState, after: ClusterArrays, outcome: Outcome
+) -> Array:
+    if objective is None:
+        return jnp.zeros(())
+    pod_class, node = params.pod_class[outcome.pod], jnp.maximum(outcome.node, 0)
+    classes, match = params.cluster.classes, params.cluster.tables.match
+    state_after = after.state
+    # The cluster before the placement, worked out backwards: the step itself keeps no copy.
+    before = state_after._replace(
+        requested=state_after.requested.at[node].add(-classes.request[pod_class]),
+        nonzero_requested=state_after.nonzero_requested.at[node].add(-classes.nonzero_request[pod_class]),
+        pod_count=state_after.pod_count.at[node].add(-1),
+        counts=state_after.counts.at[:, node].add(-match[:, pod_class]),
+        gpu_used=state_after.gpu_used.at[node].add(-state.pod_devices[outcome.pod]),
+    )
+    true = after.readings._replace(latency_ms=state.latency_ms)
+    after = after._replace(readings=true)
+    return objective.reward(Transition(after._replace(state=before), after, pod_class, node))
+
+
+def _variance(values: Array, counted: Array) -> Array:
+    number = jnp.maximum(counted.sum(), 1)
+    mean = jnp.where(counted, values, 0.0).sum() / number
+    return jnp.where(counted, (values - mean) ** 2, 0.0).sum() / number
+
+
+def start(params: SimParams) -> SimState:
+    """Return the state before the first event."""
+    return initial(params)
