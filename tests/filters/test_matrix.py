@@ -45,9 +45,10 @@ def counted(function: Callable[..., Array]) -> tuple[Callable[..., Array], list[
     return jax.jit(traced), traces
 
 
-def plain_cluster() -> Cluster:
+def plain_cluster(padded_nodes: int | None = None) -> Cluster:
     """Return a cluster whose pods have no constraint at all."""
-    encoded = encode(make_snapshot(make_node("a"), make_node("b"), make_pod("p").cpu("1"), make_pod("q").on("a")))
+    snapshot = make_snapshot(make_node("a"), make_node("b"), make_pod("p").cpu("1"), make_pod("q").on("a"))
+    encoded = encode(snapshot, padded_nodes=padded_nodes)
     return Cluster(encoded, encoded.arrays, 0)
 
 
@@ -111,6 +112,13 @@ def test_a_set_is_compiled_once_for_all_classes_of_a_cluster(set_name: str) -> N
 def test_padding_is_never_feasible(set_name: str, series: str) -> None:
     for cluster in SERIES[series]():
         mask = feasible(cluster.encoded.arrays, np.asarray(cluster.pod_class), SETS[set_name])
+        assert not mask[cluster.num_nodes :].any()
+
+
+@pytest.mark.parametrize("names", [(), *((name,) for name in NAMES)], ids=lambda names: "".join(names) or "no filter")
+def test_padding_is_not_feasible_under_any_choice_of_filters(names: tuple[str, ...]) -> None:
+    for cluster in (*oracle_clusters(400)[:100], plain_cluster(padded_nodes=4)):
+        mask = feasible(cluster.encoded.arrays, np.asarray(cluster.pod_class), names)
         assert not mask[cluster.num_nodes :].any()
 
 

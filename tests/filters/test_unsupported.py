@@ -39,7 +39,7 @@ CLAIMS = {
     "missing": (),
     "unbound": (claim(),),
     "missing-volume": (claim(volumeName="disk"),),
-    "node-affinity": (claim(volumeName="disk"), volume(nodeAffinity={"required": {"nodeSelectorTerms": []}})),
+    "csi": (claim(volumeName="disk"), volume(csi={"driver": "disk.example.com", "volumeHandle": "1"})),
     "once-per-pod": (claim(volumeName="disk", accessModes=["ReadWriteOncePod"]), volume()),
 }
 

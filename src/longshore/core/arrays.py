@@ -86,6 +86,7 @@ class ClassArrays(NamedTuple):
     unschedulable_mask: Array
     taint_mask: Array
     affinity_mask: Array
+    volume_affinity_mask: Array
     volume_mask: Array
     gpu_model_mask: Array
     taint_weight: Array  # [classes] int32; rows of `tables.weights`

@@ -48,6 +48,7 @@ class ClassEncoder:
             unschedulable_mask=self._per_class(static.unschedulable),
             taint_mask=self._per_class(static.taints),
             affinity_mask=self._per_class(static.affinity),
+            volume_affinity_mask=self._per_class(static.volume_affinity),
             volume_mask=self._per_class(static.volumes),
             gpu_model_mask=self._per_class(static.gpu_model),
             taint_weight=self._per_class(static.taint_weight),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from longshore.core.labels import Labels, Selector
 from longshore.core.node import Node
-from longshore.core.pod import GpuRequest, Pod
+from longshore.core.pod import GpuRequest, NodeSelectorTerm, Pod
 
 
 class Namespace(NamedTuple):
@@ -38,7 +38,10 @@ class PersistentVolume(NamedTuple):
 
     name: str
     labels: Labels = ()
-    has_node_affinity: bool = False
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    """Terms of which a node must match one to use it; None = any node."""
+    is_csi: bool = False
+    """A driver attaches it, and may limit how many it attaches to a node."""
 
 
 class PersistentVolumeClaim(NamedTuple):

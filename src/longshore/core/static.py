@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from longshore.core.labels import Requirement
 from longshore.core.node import Node, Taint
 from longshore.core.pod import NodeSelectorTerm, PodSpec, Toleration
-from longshore.core.snapshot import PersistentVolumeClaim, Snapshot
+from longshore.core.snapshot import PersistentVolume, Snapshot
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable")
 
@@ -108,6 +108,18 @@ class StaticRows:
             return 0
         return self.masks.index(("volumes", topology), lambda: [_in_zone(topology, labels) for labels in self.labels])
 
+    def volume_affinity(self, spec: PodSpec) -> int:
+        """Nodes from which the pod's bound volumes can be used, by the volumes' own node affinity."""
+        affinities = tuple(volume.node_affinity for volume in self._bound_volumes(spec) if volume.node_affinity is not None)
+        if not affinities:
+            return 0
+
+        def allowed(labels: dict[str, str]) -> bool:
+            # Upstream asks with the labels alone: conditions on a node's name say nothing here.
+            return all(any(term_matches(term, None, labels) for term in terms) for terms in affinities)
+
+        return self.masks.index(("volume-affinity", affinities), lambda: [allowed(labels) for labels in self.labels])
+
     def gpu_model(self, spec: PodSpec) -> int:
         """Nodes whose GPUs are of a model that the pod accepts."""
         models = spec.gpu.models if spec.gpu else ()
@@ -170,19 +182,21 @@ class StaticRows:
 
     def _volume_topology(self, spec: PodSpec) -> VolumeTopology:
         found: list[tuple[str, frozenset[str]]] = []
-        for volume in spec.volumes:
-            claim = self.claim(spec, volume.name) if volume.source == "persistentVolumeClaim" else None
-            bound = self._volumes.get(claim.volume_name) if claim else None
-            labels = dict(bound.labels) if bound else {}
+        for volume in self._bound_volumes(spec):
+            labels = dict(volume.labels)
             for key in _ZONE_KEYS:
                 zones = _zones(labels[key]) if key in labels else None
                 if zones is not None:
                     found.append((key, zones))
         return tuple(found)
 
-    def claim(self, spec: PodSpec, name: str) -> PersistentVolumeClaim | None:
-        """Find a claim of the pod's namespace."""
-        return self._claims.get((spec.namespace, name))
+    def _bound_volumes(self, spec: PodSpec) -> Iterator[PersistentVolume]:
+        for volume in spec.volumes:
+            if volume.source == "persistentVolumeClaim":
+                claim = self._claims.get((spec.namespace, volume.name))
+                bound = self._volumes.get(claim.volume_name) if claim else None
+                if bound is not None:
+                    yield bound
 
 
 def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
@@ -201,14 +215,21 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator == "Exists"
 
 
-def term_matches(term: NodeSelectorTerm, node_name: str, labels: dict[str, str]) -> bool:
-    """Match one node selector term; an empty one matches nothing, nor does one that upstream cannot parse."""
+def term_matches(term: NodeSelectorTerm, node_name: str | None, labels: dict[str, str]) -> bool:
+    """Match one node selector term; an empty one matches nothing, nor does one that upstream cannot parse.
+
+    Without a node name, conditions on fields are passed over.
+    """
     if not (term.expressions or term.fields):
         return False
     if any(len(field.values) != 1 or field.operator not in ("In", "NotIn") for field in term.fields):
         return False
+    if not all(requirement.matches(labels) for requirement in term.expressions):
+        return False
+    if node_name is None:
+        return True
     fields = {"metadata.name": node_name}
-    return all(r.matches(labels) for r in term.expressions) and all(_field_matches(r, fields) for r in term.fields)
+    return all(_field_matches(requirement, fields) for requirement in term.fields)
 
 
 def _field_matches(requirement: Requirement, fields: dict[str, str]) -> bool:

@@ -23,6 +23,7 @@ REGISTRY = Registry(
         "NodeAffinity": "longshore.filters.node_affinity:FILTER",
         "NodePorts": "longshore.filters.node_ports:FILTER",
         "NodeResourcesFit": "longshore.filters.node_resources_fit:FILTER",
+        "VolumeBinding": "longshore.filters.volume_binding:FILTER",
         "VolumeZone": "longshore.filters.volume_zone:FILTER",
         "PodTopologySpread": "longshore.filters.pod_topology_spread:FILTER",
         "InterPodAffinity": "longshore.filters.inter_pod_affinity:FILTER",

@@ -47,7 +47,7 @@ CLAIM_REASONS = {
     "missing": ("VolumeBinding", "the claim does not exist"),
     "unbound": ("VolumeBinding", "the claim is not bound to a volume yet"),
     "missing-volume": ("VolumeBinding", "the claim's volume does not exist"),
-    "node-affinity": ("VolumeBinding", "the claim's volume can be used from some nodes only"),
+    "csi": ("NodeVolumeLimits", "a driver attaches the claim's volume, and may limit how many it attaches to a node"),
     "once-per-pod": ("VolumeRestrictions", "the claim may be used by one pod only (ReadWriteOncePod)"),
 }
 """What can be special about a claim."""
@@ -76,6 +76,6 @@ def _special_claim(pod: Pod, volume: Volume, snapshot: Snapshot) -> str | None:
     bound = next((v for v in snapshot.volumes if v.name == claim.volume_name), None)
     if bound is None:
         return "missing-volume"
-    if bound.has_node_affinity:
-        return "node-affinity"
+    if bound.is_csi:
+        return "csi"
     return "once-per-pod" if "ReadWriteOncePod" in claim.access_modes else None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from longshore.core.snapshot import (
     Snapshot,
 )
 from longshore.kube import convert, selectors, wire
+
+Value = TypeVar("Value")
 
 # Bytes that are no text surface as Python's own error, and so does nesting that no object has.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -116,20 +118,21 @@ def _decode(raw: msgspec.Raw, body: type[Any], name: str, kind: str) -> Any:
         raise ObjectError(kind, name, path.strip("`$.") or "(top)", reason) from error
 
 
-def _controller(source: wire.Workload | wire.ReplicationController, head: wire.TypeMeta) -> Controller:
-    found = source.spec.selector
-    if isinstance(source, wire.ReplicationController):
-        chosen = selectors.set_selector(source.spec.selector)
-    else:
-        chosen = _selector(head, found if isinstance(found, wire.LabelSelector) else None)
+def _workload(source: wire.Workload, head: wire.TypeMeta) -> Controller:
+    chosen = _selected(head, "spec.selector", lambda: selectors.selector(source.spec.selector))
     return Controller(head.api_version, head.kind, head.metadata.namespace, head.metadata.name, chosen)
 
 
-def _selector(head: wire.TypeMeta, source: wire.LabelSelector | None) -> Any:
+def _replication_controller(source: wire.ReplicationController, head: wire.TypeMeta) -> Controller:
+    chosen = selectors.set_selector(source.spec.selector)
+    return Controller(head.api_version, head.kind, head.metadata.namespace, head.metadata.name, chosen)
+
+
+def _selected(head: wire.TypeMeta, field: str, convert_selector: Callable[[], Value]) -> Value:
     try:
-        return selectors.selector(source)
+        return convert_selector()
     except selectors.SelectorError as error:
-        raise ObjectError(head.kind, head.metadata.name, "spec.selector", str(error)) from error
+        raise ObjectError(head.kind, head.metadata.name, field, str(error)) from error
 
 
 def _service(source: wire.Service, head: wire.TypeMeta) -> Service:
@@ -143,7 +146,9 @@ def _claim(source: wire.PersistentVolumeClaim, head: wire.TypeMeta) -> Persisten
 
 
 def _volume(source: wire.PersistentVolume, head: wire.TypeMeta) -> PersistentVolume:
-    return PersistentVolume(head.metadata.name, freeze(source.metadata.labels), source.spec.node_affinity is not None)
+    affinity = source.spec.node_affinity
+    terms = _selected(head, "spec.nodeAffinity", lambda: selectors.node_terms(affinity.required if affinity else None))
+    return PersistentVolume(head.metadata.name, freeze(source.metadata.labels), terms, source.spec.csi is not None)
 
 
 _Word = Callable[[Any, wire.TypeMeta], Any]
@@ -152,9 +157,9 @@ _KINDS: dict[str, tuple[type[Any], _Word]] = {
     "Pod": (wire.Pod, lambda source, _: convert.pod(source)),
     "Namespace": (wire.Namespace, lambda _, head: Namespace(head.metadata.name, freeze(head.metadata.labels))),
     "Service": (wire.Service, _service),
-    "ReplicaSet": (wire.Workload, _controller),
-    "StatefulSet": (wire.Workload, _controller),
-    "ReplicationController": (wire.ReplicationController, _controller),
+    "ReplicaSet": (wire.Workload, _workload),
+    "StatefulSet": (wire.Workload, _workload),
+    "ReplicationController": (wire.ReplicationController, _replication_controller),
     "PersistentVolume": (wire.PersistentVolume, _volume),
     "PersistentVolumeClaim": (wire.PersistentVolumeClaim, _claim),
 }

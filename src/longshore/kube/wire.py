@@ -323,10 +323,17 @@ class Workload(Wire, frozen=True):
     spec: WorkloadSpec = WorkloadSpec()
 
 
+class VolumeNodeAffinity(Wire, frozen=True):
+    """From which nodes a volume can be used."""
+
+    required: NodeSelector | None = None
+
+
 class PersistentVolumeSpec(Wire, frozen=True):
     """A volume's specification."""
 
-    node_affinity: dict[str, msgspec.Raw] | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: dict[str, msgspec.Raw] | None = None
 
 
 class PersistentVolume(Wire, frozen=True):

@@ -13,7 +13,7 @@ from longshore.objectives.base import Objective, Transition
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import SimParams
 from longshore.simulator.state import RUNNING, WAITING, Outcome, SimState
-from longshore.simulator.transition import Decide, Program, initial, step, visible
+from longshore.simulator.transition import Decide, Program, step, visible
 
 
 class Measured(NamedTuple):
@@ -41,14 +41,6 @@ def heuristic_decide(heuristic: Heuristic) -> Decide:
         return node, heuristic.devices(cluster, pod_class)[jnp.maximum(node, 0)]
 
     return decide
-
-
-def num_steps(params: SimParams) -> int:
-    """Return how many steps surely suffice for a trace whose pods are each placed at their first try.
-
-    Every pod may also depart by itself. Retries come on top; `play` goes on until nothing is left to happen.
-    """
-    return int(params.event_time.shape[0] + params.pod_class.shape[0])
 
 
 def rollout(
@@ -111,8 +103,3 @@ def _variance(values: Array, counted: Array) -> Array:
     number = jnp.maximum(counted.sum(), 1)
     mean = jnp.where(counted, values, 0.0).sum() / number
     return jnp.where(counted, (values - mean) ** 2, 0.0).sum() / number
-
-
-def start(params: SimParams) -> SimState:
-    """Return the state before the first event."""
-    return initial(params)

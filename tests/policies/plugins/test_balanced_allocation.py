@@ -1,12 +1,28 @@
 """Tests of NodeResourcesBalancedAllocation: the change in balance that 1.36 scores, by hand."""
 
+import jax
+import numpy as np
 import pytest
 
-from builders import PodBuilder, make_node, make_pod
+from builders import PodBuilder, make_node, make_pod, make_snapshot
+from jax_support import to_jax
+from longshore.core.encode import encode
+from longshore.policies.plugins.balanced_allocation import PLUGIN
 from policies.plugins.scoring import score
 
 NAME = "NodeResourcesBalancedAllocation"
 NODE = make_node("a").cpu("4").memory("8Gi")
+
+
+def test_a_balance_on_the_edge_of_an_integer_is_the_same_in_jax() -> None:
+    # Under vmap the node is one and the pods are many; XLA then divides by a rounded reciprocal if it is let, which
+    # puts some of these uses (2 %, 4 %, …) on the other side of a whole percent.
+    pods = [make_pod(f"p{i}").cpu(98 * i) for i in range(1, 51)]
+    encoded = encode(make_snapshot(make_node("a").cpu(4900), *pods))
+    classes, feasible = np.arange(len(pods)), np.array([True])
+    want = [PLUGIN.raw(encoded.arrays, pod_class, feasible) for pod_class in classes]
+    got = jax.jit(jax.vmap(PLUGIN.raw, in_axes=(None, 0, None)))(to_jax(encoded.arrays), classes, feasible)
+    np.testing.assert_array_equal(np.asarray(got), np.stack(want))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Volumes of random pods: claims that are bound to volumes with zone labels, and sources that never matter.
 
-Claims, volumes and classes are consistent and fully bound, without node affinity: VolumeBinding accepts them on every
-node, so that what is left to decide is VolumeZone's.
+Claims, volumes and classes are consistent and fully bound: what is left to decide is VolumeZone's, by the volumes' labels,
+and VolumeBinding's, by their node affinity.
 """
 
 from longshore.lab.oracle.case_draw import Draw, Json, pick, pick_count
@@ -62,6 +62,8 @@ def _draw_bound_claim(
         volume_spec["nfs"] = {"server": "nfs.example.com", "path": "/data"}
     else:
         volume_spec["hostPath"] = {"path": "/data"}
+    if draw() < 0.35:
+        volume_spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": _draw_volume_terms(draw)}}
     claim_spec = {
         "accessModes": modes,
         "resources": {"requests": {"storage": "10Gi"}},
@@ -72,6 +74,21 @@ def _draw_bound_claim(
         _make_bound("PersistentVolumeClaim", {**claim_metadata, "annotations": dict(BOUND)}, claim_spec),
         _make_bound("PersistentVolume", volume_metadata, volume_spec),
     )
+
+
+def _draw_volume_terms(draw: Draw) -> list[Json]:
+    """Terms as drivers and administrators write them: a zone, a host, a disk; now and then a name or nothing at all."""
+    choices: tuple[Json, ...] = (
+        {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone-a", "zone-b"]}]},
+        {"matchExpressions": [{"key": ZONE, "operator": "NotIn", "values": ["zone-a"]}]},
+        {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "Exists"}]},
+        {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]},
+        {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["4"]}]},
+        {"matchExpressions": [{"key": "rack", "operator": "DoesNotExist"}]},
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-a"]}]},
+        {},
+    )
+    return [pick(draw, choices) for _ in range(pick(draw, (1, 1, 2)))]
 
 
 def _make_bound(kind: str, metadata: Json, spec: Json) -> Json:

@@ -1,0 +1,67 @@
+"""A cluster dump as a trace: what runs goes back where it is, then what waits arrives."""
+
+from dataclasses import replace
+
+from longshore.core.pod import (
+    LATENCY_HARD_ANNOTATION,
+    LATENCY_SOFT_ANNOTATION,
+    Pod,
+    Toleration,
+    WeightedAffinityTerm,
+)
+from longshore.core.queries import HARD_AFFINITY_WEIGHT
+from longshore.core.trace import Create, Trace
+from longshore.kube.dump import Import
+
+BOUND_TIME, WAITING_TIME = 0.0, 1.0
+_PLACING_ANNOTATIONS = frozenset({LATENCY_SOFT_ANNOTATION, LATENCY_HARD_ANNOTATION})
+
+
+def trace_from_dump(imported: Import) -> Trace:
+    """Make a trace: bound pods at time 0, each with its node as the only choice; waiting pods at time 1, by priority.
+
+    Pods on nodes that the dump does not have are left out, as in every snapshot. Pods behind scheduling gates are left
+    out too: no scheduler may place them yet. Nothing ends by itself; add lifetimes or deletions for that.
+    """
+    snapshot = imported.snapshot
+    names = {node.name for node in snapshot.nodes}
+    bound = [_settled(pod) for pod in snapshot.pods if pod.bound_to in names]
+    waiting = [pod for pod in snapshot.pending if not pod.scheduling_gates]
+    # Python's sort is stable: among equals the dump's order counts, as in upstream's queue the time of arrival does.
+    waiting.sort(key=lambda pod: -pod.priority)
+    return Trace(
+        nodes=snapshot.nodes,
+        events=(*(Create(BOUND_TIME, pod) for pod in bound), *(Create(WAITING_TIME, pod) for pod in waiting)),
+        namespaces=snapshot.namespaces,
+        services=snapshot.services,
+        controllers=snapshot.controllers,
+        volumes=snapshot.volumes,
+        claims=snapshot.claims,
+    )
+
+
+def _settled(pod: Pod) -> Pod:
+    """Pin a bound pod to its node, and drop what only mattered for choosing it.
+
+    It runs there whatever has changed since (a taint, a cordon, a latency), and other pods may come back after it. What
+    others see of it stays: labels, requests, ports, whom it keeps away, and whom it draws near; a required affinity
+    counts for others as a wish of a known weight, so it becomes that wish.
+    """
+    spec = pod.spec
+    drawn = tuple(WeightedAffinityTerm(HARD_AFFINITY_WEIGHT, term) for term in spec.affinity)
+    settled = replace(
+        spec,
+        node_name=pod.bound_to,
+        tolerations=(Toleration(operator="Exists"),),
+        node_selector=(),
+        node_affinity=None,
+        node_preferences=None,
+        affinity=(),
+        preferred_affinity=drawn + spec.preferred_affinity,
+        spread=(),
+        volumes=(),
+        latency_soft_ms=None,
+        latency_hard_ms=None,
+    )
+    annotations = tuple((key, text) for key, text in pod.annotations if key not in _PLACING_ANNOTATIONS)
+    return replace(pod, spec=settled, bound_to="", annotations=annotations, unmodelled=())

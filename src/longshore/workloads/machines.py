@@ -1,0 +1,74 @@
+"""Nodes as workloads make them: amounts in the units that people say, annotations as a cluster's own would have.
+
+The annotations repeat what the node's fields say, so that a trace that is written to a file reads back the same.
+"""
+
+from collections.abc import Mapping
+
+from longshore.core.labels import freeze
+from longshore.core.node import Node, NodePower, NodeReadings, Taint
+from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
+from longshore.core.queries import HOSTNAME_KEY
+from longshore.core.resources import CPU, MEMORY, PODS
+
+MIB = 1024**2
+GIB_IN_MIB = 1024
+
+# The names that `kube.annotations` reads; this room may not import that one, so a test compares them.
+LATENCY_MS_ANNOTATION = "longshore.dev/latency-ms"
+WATTS_ANNOTATION = "longshore.dev/watts"
+COST_ANNOTATION = "longshore.dev/cost-per-hour"
+
+_DEFAULT = Node("")
+
+
+def make_node(
+    name: str,
+    *,
+    cpu: int,
+    memory_mib: int,
+    pods: int = 110,
+    labels: Mapping[str, str] | None = None,
+    taints: tuple[Taint, ...] = (),
+    latency_ms: float | None = None,
+    watts: tuple[float, ...] | None = None,
+    cost_per_hour: float | None = None,
+) -> Node:
+    """Make a node of `cpu` cores and `memory_mib` MiB; 110 pods is the kubelet's default."""
+    amounts = (
+        (CPU, cpu * NANOS_PER_UNIT),
+        (MEMORY, memory_mib * MIB * NANOS_PER_UNIT),
+        (PODS, pods * NANOS_PER_UNIT),
+    )
+    notes = {
+        LATENCY_MS_ANNOTATION: None if latency_ms is None else f"{latency_ms:g}",
+        WATTS_ANNOTATION: None if watts is None else ",".join(f"{step:g}" for step in watts),
+        COST_ANNOTATION: None if cost_per_hour is None else f"{cost_per_hour:g}",
+    }
+    return Node(
+        name=name,
+        allocatable=amounts,
+        capacity=amounts,
+        labels=freeze({HOSTNAME_KEY: name, "kubernetes.io/os": "linux"} | dict(labels or {})),
+        annotations=freeze({key: text for key, text in notes.items() if text is not None}),
+        taints=taints,
+        readings=NodeReadings(latency_ms=latency_ms),
+        power=_DEFAULT.power if watts is None else NodePower(watts),
+        cost_per_hour=_DEFAULT.cost_per_hour if cost_per_hour is None else cost_per_hour,
+    )
+
+
+def numbered(prefix: str, count: int) -> list[str]:
+    """Name things `prefix-0`, `prefix-1`, …, with as many digits as the last needs: names then sort as numbers do."""
+    digits = len(str(max(count - 1, 0)))
+    return [f"{prefix}-{number:0{digits}d}" for number in range(count)]
+
+
+def cpu_nanos(cpu_millis: int) -> int:
+    """Milli-cores to the unit of requests."""
+    return cpu_millis * NANOS_PER_MILLI
+
+
+def memory_nanos(memory_mib: int) -> int:
+    """MiB to the unit of requests."""
+    return memory_mib * MIB * NANOS_PER_UNIT

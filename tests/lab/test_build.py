@@ -1,0 +1,160 @@
+"""Tests of building the Go programs: the cache's key, nothing half-built, and what is said when Go is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from longshore.core.errors import ComponentMissingError, LongshoreError
+from longshore.lab import build
+
+WRITE_OUTPUT = 'while [ $# -gt 0 ]; do if [ "$1" = -o ]; then out="$2"; fi; shift; done; echo program > "$out"'
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a small source tree in place of the real one, and a cache of its own."""
+    folder = tmp_path / "controlplane"
+    (folder / "oracle").mkdir(parents=True)
+    (folder / "go.mod").write_text("module example\n")
+    (folder / "go.sum").write_text("")
+    (folder / "oracle" / "main.go").write_text("package main\n")
+    (folder / "oracle" / "main_test.go").write_text("package main\n")
+    monkeypatch.setattr(build, "SOURCE", folder)
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path / "cache"))
+    return folder
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty folder as the only one on the PATH."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def fake_go(tools: Path, script: str) -> None:
+    program = tools / "go"
+    program.write_text(f'#!/bin/sh\necho "$PWD $@" >> "{tools}/calls"\n{script}\n')
+    program.chmod(0o755)
+
+
+def calls(tools: Path) -> list[str]:
+    path = tools / "calls"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def built_files(target: Path) -> list[str]:
+    return sorted(path.name for path in target.parent.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("variables", "want"),
+    [
+        pytest.param({"LONGSHORE_CACHE": "/ours", "XDG_CACHE_HOME": "/xdg"}, "/ours", id="our own variable first"),
+        pytest.param({"XDG_CACHE_HOME": "/xdg"}, "/xdg/longshore", id="then the desktop's"),
+        pytest.param({"XDG_CACHE_HOME": "", "HOME": "/me"}, "/me/.cache/longshore", id="then the home folder"),
+    ],
+)
+def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], want: str) -> None:
+    monkeypatch.delenv(build.CACHE_VARIABLE, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert build.cache_folder() == Path(want)
+
+
+@pytest.mark.parametrize("name", ["go.mod", "go.sum", "oracle/main.go", "oracle/new.go"])
+def test_the_cache_key_changes_with_the_source(source: Path, name: str) -> None:
+    before = build.oracle_path()
+    (source / name).write_text("// changed\n")
+    assert build.oracle_path() != before
+
+
+def test_the_cache_key_changes_when_code_moves_between_files(source: Path) -> None:
+    before = build.oracle_path()
+    (source / "oracle" / "main.go").rename(source / "oracle" / "other.go")
+    assert build.oracle_path() != before
+
+
+def test_the_cache_key_does_not_depend_on_tests_or_other_files(source: Path) -> None:
+    before = build.oracle_path()
+    (source / "oracle" / "main_test.go").write_text("// changed\n")
+    (source / "README.md").write_text("changed\n")
+    assert build.oracle_path() == before
+
+
+def test_without_the_source_the_clone_is_named(source: Path) -> None:
+    (source / "go.mod").unlink()
+    with pytest.raises(ComponentMissingError, match="make controlplane"):
+        build.oracle_path()
+
+
+def test_building_leaves_the_program_and_nothing_else(source: Path, tools: Path) -> None:
+    fake_go(tools, WRITE_OUTPUT)
+    target = build.build_oracle()
+    assert target == build.oracle_path()
+    assert target.read_text() == "program\n"
+    assert built_files(target) == [target.name]
+    (call,) = calls(tools)
+    assert call.startswith(f"{source} build -trimpath")
+    assert call.endswith("./oracle")
+
+
+@pytest.mark.usefixtures("source")
+def test_what_is_built_is_not_built_again(tools: Path) -> None:
+    fake_go(tools, WRITE_OUTPUT)
+    assert build.build_oracle() == build.build_oracle()
+    assert len(calls(tools)) == 1
+
+
+def test_changed_source_is_built_again(source: Path, tools: Path) -> None:
+    fake_go(tools, WRITE_OUTPUT)
+    first = build.build_oracle()
+    (source / "oracle" / "main.go").write_text("package main // changed\n")
+    assert build.build_oracle() != first
+    assert len(calls(tools)) == 2
+
+
+@pytest.mark.usefixtures("source")
+def test_a_failed_build_leaves_nothing_and_says_what_go_said(tools: Path) -> None:
+    fake_go(tools, f'{WRITE_OUTPUT}\necho "main.go:3: undefined: x" >&2\nexit 2')
+    with pytest.raises(LongshoreError, match=r"`go build` failed with 2:\nmain\.go:3: undefined: x") as caught:
+        build.build_oracle()
+    assert caught.value.hint is not None
+    assert built_files(build.oracle_path()) == []
+
+
+@pytest.mark.usefixtures("source", "tools")
+def test_without_go_the_command_that_installs_it_is_named() -> None:
+    with pytest.raises(ComponentMissingError) as caught:
+        build.build_oracle()
+    assert caught.value.component.startswith("go")
+    assert "make controlplane" in caught.value.provided_by
+    assert built_files(build.oracle_path()) == []
+
+
+@pytest.mark.usefixtures("source")
+def test_a_long_build_says_that_it_goes_on(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(build, "_PROGRESS_SECONDS", 0.05)
+    fake_go(tools, f"PATH=/usr/bin:/bin sleep 0.3\n{WRITE_OUTPUT}")
+    build.build_oracle()
+    captured = capsys.readouterr()
+    assert "building upstream's scheduling code" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.usefixtures("source")
+def test_the_program_ends_with_0_when_all_is_built(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_go(tools, WRITE_OUTPUT)
+    assert build.main() == 0
+    assert build.oracle_path().name in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("source", "tools")
+def test_the_program_says_what_is_missing_and_ends_with_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert build.main() == 1
+    message = capsys.readouterr().err
+    assert message.startswith("error: `go (1.26 or newer)` is missing on this machine")
+    assert "hint: " in message
