@@ -1,8 +1,8 @@
 """Bound volumes that can be used from some nodes only."""
 
 import numpy as np
-from builders import make_node, make_pod
 
+from builders import make_node, make_pod
 from longshore.core.encode import encode
 from longshore.core.labels import Requirement
 from longshore.core.pod import NodeSelectorTerm, Volume

@@ -8,6 +8,7 @@ the reference docs and the matrix tests all read these registries, so a new unit
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import metadata
 from typing import Any
 
@@ -29,7 +30,7 @@ class Registry:
 
     def names(self) -> tuple[str, ...]:
         """Return every name: the table's in its order, then those of other packages, sorted."""
-        return tuple(self._targets())
+        return tuple(self._targets)
 
     def target(self, name: str) -> str:
         """Return the `module:attribute` that `name` stands for.
@@ -37,7 +38,7 @@ class Registry:
         Raises:
             UnknownNameError: if there is no such name; the message offers the nearest.
         """
-        targets = self._targets()
+        targets = self._targets
         if name not in targets:
             raise UnknownNameError(self.kind, name, targets)
         return targets[name]
@@ -61,6 +62,7 @@ class Registry:
         lines = (getattr(module, "__doc__", None) or "").strip().splitlines()
         return lines[0].strip() if lines else ""
 
+    @cached_property  # reading the entry points of every installed package takes more than a millisecond
     def _targets(self) -> dict[str, str]:
         targets = dict(self.table)
         for entry in sorted(metadata.entry_points(group=self.entry_point_group), key=lambda entry: entry.name):

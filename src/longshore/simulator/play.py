@@ -1,8 +1,7 @@
 """Playing many traces under many policies in one compiled program, to their end."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -11,13 +10,13 @@ import numpy as np
 from longshore import filters as filter_room
 from longshore.core.errors import InputError
 from longshore.core.ops import Array
+from longshore.core.trace import NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.objectives.base import Objective
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import Compiled, Kind, SimParams, compile_trace
 from longshore.simulator.rollout import Measured, heuristic_decide, rollout
 from longshore.simulator.state import SimState
 from longshore.simulator.transition import Program, initial
-from longshore.core.trace import NodeDrain, NodeFail, NodeJoin, Trace
 
 # Steps per call of the compiled program. Longer wastes idle steps at the end, shorter returns to Python more often.
 _CHUNK = 256
@@ -65,27 +64,29 @@ def play(
     """
     params = stack([one.params for one in compiled])
     has_node_events = any(isinstance(e, NodeFail | NodeDrain | NodeJoin) for one in compiled for e in one.trace.events)
-    run = _program(tuple(policies), objective, filters, has_node_events)
+    run = partial(_run, policies=tuple(policies), objective=objective, filters=filters, has_node_events=has_node_events)
     number = len(policies)
     state = jax.vmap(initial)(params)
     state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (number, *leaf.shape)), state)
     parts: list[Measured] = []
     while True:
-        state, measured = run(jnp.arange(number), params, state)
+        state, measured = run(params, state)
         parts.append(jax.tree.map(np.asarray, measured))
         is_idle = parts[-1].outcome.kind[:, :, -1] == Kind.IDLE
         if progress is not None:
             progress(int(is_idle.sum()), int(is_idle.size))
         if is_idle.all():
             break
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=2), *parts)
+    played: Measured = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=2), *parts)
+    return played
 
 
 def stack(params: Sequence[SimParams]) -> SimParams:
     """Stack parameters along a new first axis, the smaller tables filled up to the size of the largest."""
     leaves = [jax.tree.leaves(one) for one in params]
     columns = [_stacked(group) for group in zip(*leaves, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(params[0]), columns)
+    stacked: SimParams = jax.tree.unflatten(jax.tree.structure(params[0]), columns)
+    return stacked
 
 
 def _stacked(group: Sequence[Array]) -> Array:
@@ -97,31 +98,37 @@ def _stacked(group: Sequence[Array]) -> Array:
     shape = np.max([np.shape(leaf) for leaf in group], axis=0).astype(int).tolist()
     stacked = np.zeros((len(group), *shape), np.asarray(group[0]).dtype)
     for number, leaf in enumerate(group):
-        stacked[(number, *(slice(size) for size in np.shape(leaf)))] = leaf
+        corner: tuple[int | slice, ...] = (number, *(slice(size) for size in np.shape(leaf)))
+        stacked[corner] = leaf
     return jnp.asarray(stacked)
 
 
-@lru_cache(maxsize=32)
-def _program(
-    policies: tuple[Heuristic, ...], objective: Objective | None, filters: tuple[str, ...], has_node_events: bool
-) -> Callable[[Array, SimParams, SimState], tuple[SimState, Measured]]:
-    branches = [partial(_one, Program(heuristic_decide(policy), filters, has_node_events), objective) for policy in policies]
+@partial(jax.jit, static_argnames=("policies", "objective", "filters", "has_node_events"))
+def _run(
+    params: SimParams,
+    states: SimState,
+    *,
+    policies: tuple[Heuristic, ...],
+    objective: Objective | None,
+    filters: tuple[str, ...],
+    has_node_events: bool,
+) -> tuple[SimState, Measured]:
+    """Play a chunk of steps: `states` [policies, traces], `params` [traces]."""
 
-    def under_policy(argument: tuple[Array, Any], params: SimParams) -> tuple[SimState, Measured]:
-        index, states = argument
-        # Mapped over policies and not batched, so that only the chosen branch runs.
-        play_all = [jax.vmap(branch) for branch in branches]
-        return jax.lax.switch(index, play_all, params, states)
+    def branch(policy: Heuristic) -> Callable[[SimParams, SimState], tuple[SimState, Measured]]:
+        program = Program(heuristic_decide(policy), filters, has_node_events)
+        return jax.vmap(lambda params, state: rollout(program, objective, params, state, _CHUNK))
 
-    @jax.jit
-    def run(indices: Array, params: SimParams, states: SimState) -> tuple[SimState, Measured]:
-        return jax.lax.map(lambda argument: under_policy(argument, params), (indices, states))
+    branches = [branch(policy) for policy in policies]
 
-    return run
+    def under_policy(argument: tuple[Array, SimState]) -> tuple[SimState, Measured]:
+        index, state = argument
+        played: tuple[SimState, Measured] = jax.lax.switch(index, branches, params, state)
+        return played
 
-
-def _one(program: Program, objective: Objective | None, params: SimParams, state: SimState) -> tuple[SimState, Measured]:
-    return rollout(program, objective, params, state, _CHUNK)
+    # Mapped over policies and not batched, so that only the chosen branch runs.
+    played: tuple[SimState, Measured] = jax.lax.map(under_policy, (jnp.arange(len(policies)), states))
+    return played
 
 
 def _rounded(number: int) -> int:

@@ -1,4 +1,4 @@
-"""The slow twin that decides disputes: a plain event loop in Python over the NumPy functions that the oracle has proven.
+"""The slow twin that decides disputes: a plain event loop over the NumPy functions that the oracle has proven.
 
 It shares the words, the filters and the policies with the fast simulator, and nothing of its event loop.
 """
@@ -14,6 +14,7 @@ from longshore.core.choose import choose
 from longshore.core.ops import Array
 from longshore.core.place import place, remove
 from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin
+from longshore.objectives.base import Objective, Transition
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import Compiled, Kind
 
@@ -35,6 +36,7 @@ class Step:
     node: int
     """-1 = the pod waits, or the step was no decision."""
     is_decision: bool
+    reward: float = 0.0
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Reference:
     heuristic: Heuristic
     filters: tuple[str, ...] = filters.UPSTREAM
     lag_seconds: float = 0.0
+    objective: Objective | None = None
     arrays: ClusterArrays = field(init=False)
     running: dict[int, _Running] = field(default_factory=dict)
     queue: list[int] = field(default_factory=list)
@@ -130,27 +133,35 @@ class Reference:
         cluster = self.visible()
         pod_class = self.compiled.params.pod_class[pod]
         mask = filters.feasible(cluster, pod_class, self.filters) & ~self._cordoned
-        node = -1
+        node, reward = -1, 0.0
         if mask.any():
             scores = self.heuristic.score(cluster, pod_class, mask)
             node = int(choose(cluster, scores, mask, has_random_ties=self.heuristic.has_random_ties))
         if node >= 0:
             devices = self.heuristic.devices(cluster, pod_class)[node]
+            before = self._true()
             self.arrays = place(self.arrays, pod_class, np.asarray(node), devices)
+            if self.objective is not None:
+                reward = float(self.objective.reward(Transition(before, self._true(), pod_class, np.asarray(node))))
             end = self._time + float(self.compiled.params.pod_lifetime[pod])
             self.running[pod] = _Running(node, end, devices)
             if pod in self.queue:
                 self.queue.remove(pod)
         elif pod not in self.queue:
             self.queue.append(pod)
-        return Step(kind, self._time, pod, node, is_decision=True)
+        return Step(kind, self._time, pod, node, is_decision=True, reward=reward)
 
     def visible(self) -> ClusterArrays:
         """Return the cluster as the policy sees it."""
-        seen = self._seen if self.lag_seconds > 0 else self._latency
+        return self._with_latency(self._seen if self.lag_seconds > 0 else self._latency)
+
+    def _true(self) -> ClusterArrays:
+        return self._with_latency(self._latency)
+
+    def _with_latency(self, latency_ms: Array) -> ClusterArrays:
         return self.arrays._replace(
-            nodes=self.arrays.nodes._replace(is_real=self._up),
-            readings=self.arrays.readings._replace(latency_ms=seen),
+            nodes=self.arrays.nodes._replace(is_real=self._up.copy()),
+            readings=self.arrays.readings._replace(latency_ms=latency_ms.copy()),
         )
 
     def _take_away(self, pod: int) -> None:

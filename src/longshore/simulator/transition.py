@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from longshore import filters
 from longshore.core.arrays import ClusterArrays, State
@@ -14,7 +15,7 @@ from longshore.simulator.state import ABSENT, GONE, RUNNING, WAITING, Outcome, S
 Decide = Callable[[ClusterArrays, Array, Array], tuple[Array, Array]]
 """(cluster as the policy sees it, pod class, feasible [nodes]) -> (node or -1 to defer, milli per GPU [devices])."""
 
-_LATE = jnp.iinfo(jnp.int32).max
+_LATE = np.iinfo(np.int32).max
 
 
 class Program(NamedTuple):
@@ -175,9 +176,7 @@ def _change_node(state: SimState, event: _Next) -> SimState:
     )
 
 
-def settle(
-    params: SimParams, state: SimState, pod: Array, is_decision: Array, node: Array, devices: Array
-) -> SimState:
+def settle(params: SimParams, state: SimState, pod: Array, is_decision: Array, node: Array, devices: Array) -> SimState:
     """Write a decision down: the pod runs on the node, or waits (node -1)."""
     is_placed = is_decision & (node >= 0)
     target = jnp.maximum(node, 0)

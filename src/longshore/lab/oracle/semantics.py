@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from longshore.core.choose import choose
+from longshore.core.errors import LongshoreError
 from longshore.filters import feasible
 from longshore.lab.oracle.compare import answer, difference, encode_case
 from longshore.lab.oracle.program import Oracle
@@ -43,7 +44,7 @@ def measure(num_nodes: int, repeats: int) -> list[Cell]:
             answers = list(oracle.ask([case] * _UPSTREAM_REPEATS))
             what = difference(answer(case), answers[0])
             if what is not None:
-                raise AssertionError(f"{num_nodes} nodes, pod `{name}`: {what}")
+                raise LongshoreError(f"{num_nodes} nodes, pod `{name}`: {what}")
             ours = _time(case, repeats)
             upstream = statistics.median(a.seconds or 0.0 for a in answers) * 1e3
             median, worst = statistics.median(ours), float(np.percentile(ours, 99))
