@@ -33,7 +33,7 @@ def test_latencies_rotate_half_way_and_exceed_the_limit_in_the_last_quarter() ->
 
 
 def test_seeds_change_latencies_alone() -> None:
-    traces = [Test1().trace(seed) for seed in range(20)]
+    traces = [Test1().trace(seed) for seed in range(60)]
     assert len({tuple(creates(trace)) for trace in traces}) == 1
     assert len({tuple(node.readings.latency_ms for node in trace.nodes) for trace in traces}) == 6
 

@@ -1,7 +1,8 @@
 """Tests of what the thesis' two loads share: its workers, its Deployments, its latencies."""
 
+import pytest
+
 from longshore.core.pod import Owner
-from longshore.workloads.draw import Draw
 from longshore.workloads.thesis import latency_phases, make_workers, nginx
 from workloads.facts import request, shape
 
@@ -32,7 +33,7 @@ def test_deployments_have_replica_sets_of_their_own_with_one_template() -> None:
 
 
 def test_each_worker_is_the_fastest_once_and_the_last_phase_goes_beyond_the_limit() -> None:
-    phases = latency_phases(Draw("any", 0), 3)
+    phases = latency_phases("any", 0, 3)
     assert [sorted(phase) for phase in phases] == [[10.0, 18.0, 26.0], [10.0, 18.0, 26.0], [10.0, 18.0, 40.0]]
     assert {phase.index(10.0) for phase in phases} == {0, 1, 2}
     # The worker that was the best choice before is the one that may not be used.
@@ -40,5 +41,14 @@ def test_each_worker_is_the_fastest_once_and_the_last_phase_goes_beyond_the_limi
 
 
 def test_latencies_repeat_on_more_workers() -> None:
-    first = latency_phases(Draw("any", 0), 7)[0]
+    first = latency_phases("any", 0, 7)[0]
     assert sorted(first) == [10.0] * 3 + [18.0] * 2 + [26.0] * 2
+
+
+@pytest.mark.parametrize("num_nodes", [1, 3, 4])
+@pytest.mark.parametrize("group", [0, 5])
+def test_few_seeds_are_fair_to_every_worker(num_nodes: int, group: int) -> None:
+    seeds = range(group * num_nodes, (group + 1) * num_nodes)
+    last = [latency_phases("any", seed, num_nodes)[-1] for seed in seeds]
+    counts = [[phase[worker] for phase in last].count(40.0) for worker in range(num_nodes)]
+    assert len(set(counts)) == 1

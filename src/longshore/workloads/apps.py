@@ -30,9 +30,9 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 
 SIZES = ((250, 512), (500, 1024), (1000, 2048), (2000, 4096), (4000, 8192))
-"""(milli-CPU, MiB): 2 GiB to a core, which is between the general and the compute shapes that clouds rent out."""
+"""(milli-CPU, MiB): 2 GiB to a core, less than the nodes have, so that CPU is the scarcer."""
 SIZE_WEIGHTS = (0.35, 0.30, 0.20, 0.10, 0.05)
-"""Small pods are the most frequent, as in every published trace."""
+"""Small pods are the most frequent; the mean is 0.84 CPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def draw_sizes(draw: Draw, count: int) -> list[Size]:
     """Give applications sizes and popularity, such that sizes are as frequent as `SIZE_WEIGHTS` says for every seed.
 
     Of every five applications each has another size, in random order. Of those of one size, the k-th is 1/k as popular
-    as the first (Zipf), as services are.
+    as the first (Zipf).
     """
     order = [size for _ in range(0, count, len(SIZES)) for size in draw.shuffled(range(len(SIZES)))][:count]
     zipf = [1.0 / (number // len(SIZES) + 1) for number in range(count)]

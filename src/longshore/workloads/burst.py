@@ -31,7 +31,7 @@ class Burst:
     burst_pods: int | None = None
     """Pods in each burst; None = 20 a node: 20 CPUs a node, more than is free, so that some must wait."""
     burst_seconds: float = 2.0
-    """Seconds within which a burst arrives; a large Job's pods come about as fast."""
+    """Seconds within which a burst arrives; short, as when a controller creates all pods of a Job."""
     burst_lifetime_seconds: float = 60.0
     """Mean lifetime of a burst's pods (exponential): short against the calm part's 450 s."""
 

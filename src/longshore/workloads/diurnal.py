@@ -36,12 +36,11 @@ class Diurnal:
     days: float = 1.0
     """Length in days; one shows the whole curve."""
     load: float = 0.5
-    """Offered load over the day: the share of CPU or memory, whichever is more. Lifetimes follow from it: long ones
-    where few pods come. The cluster starts empty and the tail outlives the day, so what is reached is lower."""
+    """Offered load: the mean share of CPU or memory, whichever is more; mean lifetimes follow from it and `pods`."""
     swing: float = 0.6
-    """How far the rate of arrivals goes up and down around its mean, 0 to 1; web traffic has about 0.6."""
+    """How far arrivals go up and down around their mean, 0 to 1; with 0.6 the peak is four times the trough."""
     lifetime_sigma: float = 1.2
-    """Deviation of the lifetime's logarithm: the longest percent is 16 times the median, as in published traces."""
+    """Deviation of the lifetime's logarithm: a heavy tail, the longest percent is 16 times the median."""
     apps: int = 40
     """Applications, the number of classes that a policy meets."""
     constrained_share: float = 0.4

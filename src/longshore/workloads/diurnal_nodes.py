@@ -1,7 +1,7 @@
 """The nodes of `diurnal`: four shapes in three zones, some tainted, some with SSDs, each zone at its own distance.
 
-Power curves are assumptions with the form of published server measurements (steep at first, flatter when busy), not
-measurements of machines that exist; prices are relative.
+Power curves are assumptions (steep at first, flatter when busy), not measurements of machines that exist; prices are
+relative.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from longshore.core.trace import Create, Delete, Event, Trace
 from longshore.workloads.base import check_range, in_order, seconds
-from longshore.workloads.draw import Draw
 from longshore.workloads.machines import numbered
 from longshore.workloads.thesis import latency_changes, latency_phases, make_workers, nginx
 
@@ -41,7 +40,7 @@ class Test1:
 
     def trace(self, seed: int) -> Trace:
         """Make the trace; the seed says which worker has which latency, the pods are always the same."""
-        phases = latency_phases(Draw("test1", seed), self.nodes)
+        phases = latency_phases("test1", seed, self.nodes)
         workers = make_workers(phases[0])
         apps = [nginx(name) for name in numbered("nginx", self.pods)]
         cycle_seconds = self.pods * self.create_wait_seconds + self.full_wait_seconds + self.empty_wait_seconds

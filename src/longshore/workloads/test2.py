@@ -10,7 +10,6 @@ from typing import Literal
 
 from longshore.core.trace import Create, Delete, Event, Trace
 from longshore.workloads.base import check_range, in_order, seconds
-from longshore.workloads.draw import Draw
 from longshore.workloads.machines import numbered
 from longshore.workloads.thesis import latency_changes, latency_phases, make_workers, nginx
 
@@ -49,7 +48,7 @@ class Test2:
 
     def trace(self, seed: int) -> Trace:
         """Make the trace; the seed says which worker has which latency, the pods are always the same."""
-        phases = latency_phases(Draw("test2", seed), self.nodes)
+        phases = latency_phases("test2", seed, self.nodes)
         workers = make_workers(phases[0])
         num_kept = VARIANT_PODS[self.variant] if self.pods is None else self.pods
         apps = [nginx(name) for name in numbered("nginx", num_kept + self.replacements)]

@@ -1,0 +1,340 @@
+"""Every input that a policy may read, per node: its name, version, unit, normalisation and where it exists.
+
+In: the cluster as the policy sees it, a pod's class, and where the pod may go. Out: float32 [nodes, features], the only
+place where numbers are cast for networks. Every value is finite and in -1..1, rows that are no node are 0, and pools
+are over all real nodes, so that a row means the same in a cluster of any size. The simulator, the decisions and the
+bundles read this table; the page `docs/reference/observation.md` is made from it.
+
+A feature's version grows when its meaning changes: a bundle that was trained on the old meaning is then refused.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.feature_view import MEMORY_COLUMN, View
+from longshore.core.gpu import WHOLE_GPU_MILLI, free_milli
+from longshore.core.ops import Array
+from longshore.core.power import CPU_COLUMN, added_watts
+
+SIMULATOR, STANDALONE, PLUGIN = "simulator", "standalone", "plugin"
+EVERYWHERE = (SIMULATOR, STANDALONE, PLUGIN)
+IN_PYTHON = (SIMULATOR, STANDALONE)
+"""The plugin knows neither the devices inside a node nor the counter table."""
+
+# Where a reading counts one half. Limits of user-facing services lie around 25 ms; the others are middling nodes'.
+HALF_LATENCY_MS = 25.0
+HALF_CONNECTIONS = 100.0
+HALF_TRAFFIC_BYTES_PER_SECOND = 1e8
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column."""
+
+    name: str
+    unit: str
+    """Of what goes in, before the normalisation."""
+    description: str
+    normalisation: str
+    compute: Callable[[View], Array]
+    """Gives [nodes], or a scalar that is the same for all nodes; bits as booleans."""
+    where: tuple[str, ...] = EVERYWHERE
+    version: int = 1
+
+
+def _after_pods(view: View) -> Array:
+    return view.cut((view.arrays.state.pod_count + 1) / view.xp.maximum(view.arrays.nodes.allowed_pods, 1))
+
+
+def _free(view: View, column: int) -> Array:
+    allocatable = view.arrays.nodes.allocatable[:, column]
+    free = view.xp.maximum(allocatable - view.arrays.state.requested[:, column], 0)
+    return view.of_most(free, view.most(allocatable))
+
+
+def _request(view: View, column: int) -> Array:
+    return view.cut(view.request(column) / view.xp.maximum(view.mean(view.arrays.nodes.allocatable[:, column]), 1.0))
+
+
+def _pod_gpu(view: View) -> Array:
+    classes = view.arrays.classes
+    return view.saturated(classes.gpu_milli[view.pod_class] * classes.gpu_count[view.pod_class], WHOLE_GPU_MILLI)
+
+
+def _cpu_deviation(view: View) -> Array:
+    # Twice the deviation, since shares from 0 to 1 deviate by at most one half.
+    return view.cut(2.0 * view.xp.sqrt(view.mean((view.cpu_used - view.cpu_mean) ** 2)))
+
+
+def _within_soft(view: View) -> Array:
+    classes = view.arrays.classes
+    hard_ms = classes.latency_hard_ms[view.pod_class]
+    return view.is_within(view.xp.minimum(classes.latency_soft_ms[view.pod_class], hard_ms))
+
+
+def _cpu_measured(view: View) -> Array:
+    readings = view.arrays.readings
+    return view.cut(view.xp.where(view.known(readings.cpu_ratio, readings.cpu_known), readings.cpu_ratio, 0.0))
+
+
+def _of_gpus(view: View, milli: Array) -> Array:
+    return view.cut(milli / view.xp.maximum(view.gpu_milli, 1), -1.0)
+
+
+def _gpu_free(view: View) -> Array:
+    return _of_gpus(view, free_milli(view.arrays).sum(axis=1))
+
+
+def _gpu_fragment(view: View) -> Array:
+    return _of_gpus(view, view.fragment) if _has_typical(view) else view.nothing()
+
+
+def _gpu_fragment_added(view: View) -> Array:
+    return _of_gpus(view, view.fragment_after - view.fragment) if _has_typical(view) else view.nothing()
+
+
+def _has_typical(view: View) -> bool:
+    return int(view.arrays.tables.typical_share.shape[0]) > 0 and int(view.arrays.nodes.gpu_capacity.shape[1]) > 0
+
+
+def _crowding(view: View) -> Array:
+    terms = view.arrays.classes.soft_spread
+    has_terms = terms.query.shape[1] > 0
+    return view.of_most(view.pods_near(terms)) if has_terms else view.nothing()
+
+
+def _neighbours(view: View) -> Array:
+    terms = view.arrays.classes.preferred
+    if terms.query.shape[1] == 0:
+        return view.nothing()
+    return view.of_most(view.pods_near(terms, view.arrays.classes.preferred_weight[view.pod_class][:, None]))
+
+
+_BIT = "0 or 1"
+_CUT = "cut to 0..1"
+_MS = f"v / (v + {HALF_LATENCY_MS:g}); 0 without"
+_MOST = "by the cluster's largest"
+
+FEATURES: tuple[Feature, ...] = (
+    # The node before the placement.
+    Feature("node_cpu_used", "ratio", "CPU: requested by allocatable", _CUT, lambda v: v.cpu_used),
+    Feature("node_memory_used", "ratio", "memory: requested by allocatable", _CUT, lambda v: v.memory_used),
+    Feature(
+        "node_pods_used", "ratio", "pods by the number that the node allows", _CUT,
+        lambda v: v.cut(v.arrays.state.pod_count / v.xp.maximum(v.arrays.nodes.allowed_pods, 1)),
+    ),
+    Feature(
+        "node_cpu_free", "milli-CPU", "CPU that is not requested", "by the largest node's CPU",
+        lambda v: _free(v, CPU_COLUMN),
+    ),
+    Feature(
+        "node_memory_free", "bytes", "memory that is not requested", "by the largest node's memory",
+        lambda v: _free(v, MEMORY_COLUMN),
+    ),
+    Feature("node_is_on", "bit", "the node has a pod", _BIT, lambda v: v.is_on),
+    # The node after it.
+    Feature("after_cpu_used", "ratio", "CPU used with the pod on the node", _CUT, lambda v: v.cpu_after),
+    Feature("after_memory_used", "ratio", "memory used with the pod on the node", _CUT, lambda v: v.memory_after),
+    Feature("after_pods_used", "ratio", "pods used with the pod on the node", _CUT, _after_pods),
+    Feature(
+        "after_imbalance", "ratio", "how far CPU and memory used are apart with the pod on the node",
+        "absolute difference", lambda v: v.xp.abs(v.cpu_after - v.memory_after),
+    ),
+    # The pod; the same for all nodes.
+    Feature(
+        "pod_cpu", "milli-CPU", "CPU that the pod asks for", "by the mean node's CPU, cut to 0..1",
+        lambda v: _request(v, CPU_COLUMN),
+    ),
+    Feature(
+        "pod_memory", "bytes", "memory that the pod asks for", "by the mean node's memory, cut to 0..1",
+        lambda v: _request(v, MEMORY_COLUMN),
+    ),
+    Feature("pod_gpu", "milli-GPU", "GPU share that the pod asks for, all devices", "v / (v + 1000)", _pod_gpu),
+    Feature(
+        "pod_latency_soft", "ms", "the pod's soft latency limit", _MS,
+        lambda v: v.limit(v.arrays.classes.latency_soft_ms, HALF_LATENCY_MS),
+    ),
+    Feature(
+        "pod_has_latency_soft", "bit", "the pod has a soft latency limit", _BIT,
+        lambda v: v.xp.isfinite(v.arrays.classes.latency_soft_ms[v.pod_class]),
+    ),
+    Feature(
+        "pod_latency_hard", "ms", "the pod's hard latency limit", _MS,
+        lambda v: v.limit(v.arrays.classes.latency_hard_ms, HALF_LATENCY_MS),
+    ),
+    Feature(
+        "pod_has_latency_hard", "bit", "the pod has a hard latency limit", _BIT,
+        lambda v: v.xp.isfinite(v.arrays.classes.latency_hard_ms[v.pod_class]),
+    ),
+    # The cluster; the same for all nodes, pooled over the real ones.
+    Feature("cluster_cpu_mean", "ratio", "mean of `node_cpu_used`", _CUT, lambda v: v.cpu_mean),
+    Feature("cluster_cpu_most", "ratio", "largest `node_cpu_used`", _CUT, lambda v: v.most(v.cpu_used)),
+    Feature(
+        "cluster_cpu_least", "ratio", "smallest `node_cpu_used`", _CUT,
+        lambda v: v.xp.where(v.is_real, v.cpu_used, 1.0).min(),
+    ),
+    Feature("cluster_cpu_deviation", "ratio", "standard deviation of `node_cpu_used`", "doubled", _cpu_deviation),
+    Feature("cluster_memory_mean", "ratio", "mean of `node_memory_used`", _CUT, lambda v: v.mean(v.memory_used)),
+    Feature("cluster_on_share", "ratio", "share of the nodes that have a pod", "none", lambda v: v.mean(v.is_on)),
+    # Readings, each with whether it is known.
+    Feature(
+        "latency", "ms", "latency between the node and the users, as last read", _MS,
+        lambda v: v.reading(v.arrays.readings.latency_ms, v.arrays.readings.latency_known, HALF_LATENCY_MS),
+    ),
+    Feature("latency_known", "bit", "`latency` is known", _BIT, lambda v: v.latency_known),
+    Feature(
+        "latency_within_soft", "bit", "`latency` keeps the soft limit, and the hard one; true without limits", _BIT,
+        _within_soft,
+    ),
+    Feature(
+        "latency_within_hard", "bit", "`latency` keeps the hard limit; true without one", _BIT,
+        lambda v: v.is_within(v.arrays.classes.latency_hard_ms[v.pod_class]),
+    ),
+    Feature(
+        "connections", "count", "TCP connections of the node, as last read",
+        f"v / (v + {HALF_CONNECTIONS:g}); 0 without",
+        lambda v: v.reading(v.arrays.readings.connections, v.arrays.readings.connections_known, HALF_CONNECTIONS),
+    ),
+    Feature(
+        "connections_known", "bit", "`connections` is known", _BIT,
+        lambda v: v.known(v.arrays.readings.connections, v.arrays.readings.connections_known),
+    ),
+    Feature(
+        "traffic", "bytes per second", "network traffic of the node, as last read",
+        f"v / (v + {HALF_TRAFFIC_BYTES_PER_SECOND:g}); 0 without",
+        lambda v: v.reading(v.arrays.readings.traffic, v.arrays.readings.traffic_known, HALF_TRAFFIC_BYTES_PER_SECOND),
+    ),
+    Feature(
+        "traffic_known", "bit", "`traffic` is known", _BIT,
+        lambda v: v.known(v.arrays.readings.traffic, v.arrays.readings.traffic_known),
+    ),
+    Feature("cpu_measured", "ratio", "CPU that is really used, as last read", f"{_CUT}; 0 without", _cpu_measured),
+    Feature(
+        "cpu_measured_known", "bit", "`cpu_measured` is known", _BIT,
+        lambda v: v.known(v.arrays.readings.cpu_ratio, v.arrays.readings.cpu_known),
+    ),
+    # Power and money.
+    Feature(
+        "idle_watts", "W", "what the node draws without pods", "by the most that any node draws",
+        lambda v: v.of_most(v.arrays.nodes.power_curve[:, 0], v.most_watts),
+    ),
+    Feature(
+        "full_watts", "W", "what the node draws when all its CPU is requested", "by the most that any node draws",
+        lambda v: v.of_most(v.arrays.nodes.power_curve[:, -1], v.most_watts),
+    ),
+    Feature(
+        "added_watts", "W", "what the pod adds on this node, idle nodes left on", "by the most that any node draws",
+        lambda v: v.of_most(added_watts(v.arrays, v.pod_class), v.most_watts),
+    ),
+    Feature(
+        "added_watts_from_off", "W", "what the pod adds on this node, idle nodes switched off",
+        "by the most that any node draws",
+        lambda v: v.of_most(added_watts(v.arrays, v.pod_class, switch_off_idle=True), v.most_watts),
+    ),
+    Feature("cost", "per hour", "what the node costs", _MOST, lambda v: v.of_most(v.arrays.nodes.cost_per_hour)),
+    Feature(
+        "carbon", "g/kWh", "grid intensity where the node stands", _MOST,
+        lambda v: v.of_most(v.arrays.nodes.carbon_grams_per_kwh),
+    ),
+    # GPUs inside the node.
+    Feature("gpu_size", "milli-GPU", "all GPUs of the node", _MOST, lambda v: v.of_most(v.gpu_milli), IN_PYTHON),
+    Feature("gpu_free", "milli-GPU", "what is free of the node's GPUs", "by the node's GPUs", _gpu_free, IN_PYTHON),
+    Feature(
+        "gpu_fragment", "milli-GPU", "what is free there and of no use to typical pods", "by the node's GPUs",
+        _gpu_fragment, IN_PYTHON,
+    ),
+    Feature(
+        "gpu_fragment_added", "milli-GPU", "by how much the pod would change `gpu_fragment`", "by the node's GPUs",
+        _gpu_fragment_added, IN_PYTHON,
+    ),
+    # What constraints say.
+    Feature("is_feasible", "bit", "the pod may go there", _BIT, lambda v: v.feasible),
+    Feature(
+        "taints_unwanted", "count", "soft taints of the node that the pod does not tolerate", _MOST,
+        lambda v: v.of_most(v.weights(v.arrays.classes.taint_weight)),
+    ),
+    Feature(
+        "affinity_wanted", "weight", "the pod's preferred node affinity", _MOST,
+        lambda v: v.of_most(v.weights(v.arrays.classes.affinity_weight)),
+    ),
+    Feature(
+        "images_present", "score", "the pod's images that the node has, as upstream scores them", "by 100",
+        lambda v: v.cut(v.weights(v.arrays.classes.image_weight) / 100.0),
+    ),
+    Feature(
+        "spread_crowding", "count", "pods of the same kind in the node's domains, over the soft spread constraints",
+        _MOST, _crowding, IN_PYTHON,
+    ),
+    Feature(
+        "neighbours_wanted", "weight", "pods near the node that the pod wants (or, below 0, does not want) there",
+        _MOST, _neighbours, IN_PYTHON,
+    ),
+)  # fmt: skip
+"""Every feature, in the order of the columns."""
+
+_BY_NAME = {feature.name: feature for feature in FEATURES}
+
+ALL = tuple(_BY_NAME)
+
+
+def features(arrays: ClusterArrays, pod_class: Array, feasible: Array, names: Sequence[str] = ALL) -> Array:
+    """Compute the features by name, float32 [nodes, features].
+
+    Args:
+        arrays: the cluster as the policy sees it; NumPy or JAX.
+        pod_class: of the pod to place.
+        feasible: where it may go [nodes].
+        names: which features, in the order of the columns.
+
+    Raises:
+        UnknownNameError: no such feature.
+    """
+    view = View(arrays, pod_class, feasible)
+    columns = [view.xp.where(view.is_real, feature.compute(view), 0.0) for feature in chosen(names)]
+    return view.xp.stack([column.astype(view.xp.float32) for column in columns], axis=-1)
+
+
+def chosen(names: Sequence[str]) -> tuple[Feature, ...]:
+    """Return features by name.
+
+    Raises:
+        UnknownNameError: no such feature; the message offers the nearest.
+        InputError: no name at all, or one name twice.
+    """
+    for name in names:
+        if name not in _BY_NAME:
+            raise UnknownNameError("feature", name, ALL)
+    if not names or len(set(names)) < len(names):
+        got = ", ".join(f"`{name}`" for name in names) or "none"
+        raise InputError(f"got the features {got}, expected at least one, each once", "leave doubles out")
+    return tuple(_BY_NAME[name] for name in names)
+
+
+def feature_specs(names: Sequence[str] = ALL) -> tuple[str, ...]:
+    """Return `name@version` of features: what a bundle lists."""
+    return tuple(f"{feature.name}@{feature.version}" for feature in chosen(names))
+
+
+def names_of(specs: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of `name@version` specs, as a bundle lists them.
+
+    Raises:
+        UnknownNameError: no such feature.
+        InputError: a version that is not ours: the numbers would mean something else.
+    """
+    names = tuple(spec.partition("@")[0] for spec in specs)
+    for spec, known in zip(specs, feature_specs(names), strict=True):
+        if spec != known:
+            raise InputError(
+                f"got the feature `{spec}`, expected `{known}`",
+                "use the release of longshore that the policy was trained with, or train it again",
+            )
+    return names
+
+
+def feature_hash(names: Sequence[str] = ALL) -> str:
+    """Return the SHA-256 of the features' `name@version`, one a line, in hex: order and versions count."""
+    return hashlib.sha256("\n".join(feature_specs(names)).encode()).hexdigest()

@@ -1,0 +1,282 @@
+"""Policies side by side on the same pods: means with intervals, paired differences, speed, and the optimum.
+
+Every policy meets the same traces, seed by seed; ties that a policy breaks at random are drawn by the trace's seed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from longshore.core.errors import InputError
+from longshore.core.ops import Array
+from longshore.core.trace import Trace
+from longshore.deciding.decide import Chooser
+from longshore.evaluation.base import Bound
+from longshore.evaluation.bounds import bound_traces, summarise
+from longshore.evaluation.metrics import METRICS, make_runs, measure_all
+from longshore.evaluation.series import as_chooser, number_or_none, with_nodes
+from longshore.evaluation.speed import decisions_per_second
+from longshore.evaluation.statistics import LEVEL, RESAMPLES, Interval, bootstrap_means
+from longshore.objectives.weighted import Weighted, parse_objective
+from longshore.simulator.params import Compiled
+from longshore.simulator.play import compile_traces, play
+from longshore.workloads.build import build_workload
+
+BASELINE = "kube-default"
+# Memory that the measurements of traces played together may take.
+_BATCH_BYTES = 512 * 1024**2
+_BYTES_PER_STEP = 128
+
+Progress = Callable[[str, int, int], None]
+"""(what is being done, how much is done, how much there is)."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy."""
+
+    policy: str
+    metrics: Mapping[str, Interval]
+    """By the names of `metrics.METRICS`."""
+    differences: Mapping[str, Interval]
+    """This policy minus the baseline, seed by seed; empty for the baseline itself."""
+    values: Mapping[str, tuple[float, ...]]
+    """Every seed's own number."""
+    decisions_per_second: float
+    """Of the policy as it would run in a cluster (`speed.py`), on this machine."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several policies on one workload."""
+
+    workload: str
+    parameters: Mapping[str, object]
+    objective: str
+    filters: str
+    nodes: int
+    """Of the first trace."""
+    seeds: tuple[int, ...]
+    lag_seconds: float
+    baseline: str
+    level: float
+    """Of the intervals."""
+    rows: tuple[Row, ...]
+    bounds: Mapping[str, Bound]
+    """Means over the seeds, by metric; `reward_limit` is the proven side of a reward that a beam has found."""
+
+    def to_json(self) -> dict[str, object]:
+        """Return the comparison as plain values; what is not known is null."""
+        return {
+            "schema": 1,
+            "workload": self.workload,
+            "parameters": dict(self.parameters),
+            "objective": self.objective,
+            "filters": self.filters,
+            "nodes": self.nodes,
+            "seeds": list(self.seeds),
+            "lag_seconds": self.lag_seconds,
+            "baseline": self.baseline,
+            "level": self.level,
+            "rows": [_row_json(row) for row in self.rows],
+            "bounds": {name: _bound_json(bound) for name, bound in self.bounds.items()},
+        }
+
+
+def compare(
+    workload: str,
+    policies: Sequence[str | Chooser],
+    objective: str = "el-rl",
+    *,
+    nodes: int | None = None,
+    seeds: int = 10,
+    first_seed: int = 0,
+    lag_seconds: float = 0.0,
+    filters: str = "upstream",
+    parameters: Mapping[str, object] | None = None,
+    has_bounds: bool = True,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare policies on a workload.
+
+    Args:
+        workload: a name of `workloads.REGISTRY`.
+        policies: names of `policies.REGISTRY`, or choosers of the caller's own.
+        objective: as `objectives.weighted.parse_objective` reads it.
+        nodes: the workload's number of nodes; None = its own.
+        seeds: how many traces; intervals of fewer than ten say little.
+        first_seed: seeds are this one and the following.
+        lag_seconds: how old latency readings can be; 0 = always fresh.
+        filters: the filter set of policies given by name.
+        parameters: the workload's other parameters.
+        has_bounds: work out how well it could be done.
+        progress: is told how far it is.
+
+    Raises:
+        InputError: an unknown name, parameter or objective, or no seeds.
+    """
+    chosen = with_nodes(parameters, nodes)
+    built = build_workload(workload, chosen)
+    if seeds < 1:
+        raise InputError(f"got {seeds} seeds, expected 1 or more", "10 or more make an interval worth reading")
+    numbers = range(first_seed, first_seed + seeds)
+    comparison = compare_traces(
+        workload,
+        [built.trace(seed) for seed in numbers],
+        policies,
+        objective,
+        first_seed=first_seed,
+        lag_seconds=lag_seconds,
+        filters=filters,
+        has_bounds=has_bounds,
+        progress=progress,
+    )
+    return replace(comparison, parameters=chosen)
+
+
+def compare_traces(
+    name: str,
+    traces: Sequence[Trace],
+    policies: Sequence[str | Chooser],
+    objective: str = "el-rl",
+    *,
+    first_seed: int = 0,
+    lag_seconds: float = 0.0,
+    filters: str = "upstream",
+    has_bounds: bool = True,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare policies on traces, for instance one from a file several times over; see `compare`.
+
+    The seed of random ties is `first_seed` for the first trace and one more for each that follows.
+    """
+    tell = progress or (lambda _what, _done, _total: None)
+    choosers = _choosers(policies, filters)
+    parsed = parse_objective(objective)
+    compiled = compile_traces(traces, lag_seconds=lag_seconds, seed=first_seed)
+    values = _play_all(compiled, [*choosers.values()], parsed, tell)
+    bounds = _bounds(compiled, parsed, values, tell) if has_bounds else {}
+    baseline = list(choosers).index(BASELINE)
+    rows = [_row(number, chooser, values, baseline, compiled[0]) for number, chooser in enumerate(choosers.values())]
+    asked = {as_name(policy) for policy in policies}
+    return Comparison(
+        workload=name,
+        parameters={},
+        objective=objective,
+        filters=filters,
+        nodes=len(traces[0].nodes),
+        seeds=tuple(range(first_seed, first_seed + len(traces))),
+        lag_seconds=lag_seconds,
+        baseline=BASELINE,
+        level=LEVEL,
+        rows=tuple(row for row in rows if row.policy in asked),
+        bounds=bounds,
+    )
+
+
+def as_name(policy: str | Chooser) -> str:
+    """Return what a policy is called."""
+    return policy if isinstance(policy, str) else policy.name
+
+
+def _choosers(policies: Sequence[str | Chooser], filters: str) -> dict[str, Chooser]:
+    """Return the policies by name, the baseline among them whether asked for or not."""
+    if not policies:
+        raise InputError("got no policies, expected at least one", "`longshore list policies` names them")
+    names = [as_name(policy) for policy in policies]
+    repeated = [name for number, name in enumerate(names) if name in names[:number]]
+    if repeated:
+        raise InputError(f"got the policy `{repeated[0]}` twice, expected every policy once")
+    found = {as_name(policy): as_chooser(policy, filters) for policy in policies}
+    return found if BASELINE in found else found | {BASELINE: as_chooser(BASELINE)}
+
+
+def _play_all(
+    compiled: list[Compiled], choosers: Sequence[Chooser], objective: Weighted, tell: Progress
+) -> dict[str, Array]:
+    """Play everything and return every metric [policies, traces]; policies with the same filters share a program."""
+    values = {name: np.zeros((len(choosers), len(compiled))) for name in METRICS}
+    total = len(choosers) * len(compiled)
+    finished = 0
+    for group in dict.fromkeys(chooser.filters for chooser in choosers):
+        members = [number for number, chooser in enumerate(choosers) if chooser.filters == group]
+        for traces in _batches(compiled, len(members)):
+            measured = play(
+                [compiled[trace] for trace in traces],
+                [choosers[member].heuristic for member in members],
+                objective,
+                filters=group,
+                progress=lambda done, _, before=finished: tell("playing", before + done, total),
+            )
+            runs = make_runs([compiled[trace] for trace in traces], measured)
+            for name, found in measure_all(runs).items():
+                values[name][np.ix_(members, traces)] = found
+            finished += len(members) * len(traces)
+    return values
+
+
+def _batches(compiled: Sequence[Compiled], num_policies: int) -> list[list[int]]:
+    """Split the traces so that the measurements of each part fit into memory."""
+    largest = max(len(one.trace.events) + 2 * len(one.pod_names) for one in compiled)
+    per_trace = num_policies * largest * (_BYTES_PER_STEP + 4 * len(compiled[0].params.is_present))
+    size = max(_BATCH_BYTES // per_trace, 1)
+    return [list(range(first, min(first + size, len(compiled)))) for first in range(0, len(compiled), size)]
+
+
+def _bounds(
+    compiled: Sequence[Compiled], objective: Weighted, values: Mapping[str, Array], tell: Progress
+) -> dict[str, Bound]:
+    found = bound_traces(compiled, objective, progress=lambda done, total: tell("bounds", done, total))
+    # A beam's value is what somebody can do; a policy that does better raises it.
+    reward = np.where(values["pending"] == 0, values["reward"], -np.inf).max(axis=0)
+    for number, bounds in enumerate(found):
+        bound = bounds["reward"]
+        if bound.value is not None and not bound.is_exact and bound.is_reached and reward[number] > bound.value:
+            bounds["reward"] = replace(bound, value=float(reward[number]), method=f"a policy, above {bound.method}")
+    return summarise(found)
+
+
+def _row(number: int, chooser: Chooser, values: Mapping[str, Array], baseline: int, first: Compiled) -> Row:
+    names = list(values)
+    own = np.array([values[name][number] for name in names])
+    base = np.array([values[name][baseline] for name in names])
+    return Row(
+        policy=chooser.name,
+        metrics=_intervals(names, own),
+        differences={} if number == baseline else _intervals(names, own - base),
+        values={name: tuple(column.tolist()) for name, column in zip(names, own, strict=True)},
+        decisions_per_second=decisions_per_second(first, chooser),
+    )
+
+
+def _intervals(names: Sequence[str], columns: Array) -> dict[str, Interval]:
+    """Return the interval of every row of `columns` [metrics, runs]."""
+    found = zip(*bootstrap_means(columns.T, level=LEVEL, resamples=RESAMPLES), strict=True)
+    return {
+        name: Interval(float(mean), float(low), float(high))
+        for name, (mean, low, high) in zip(names, found, strict=True)
+    }
+
+
+def _row_json(row: Row) -> dict[str, object]:
+    return {
+        "policy": row.policy,
+        "metrics": {name: _interval_json(interval) for name, interval in row.metrics.items()},
+        "differences": {name: _interval_json(interval) for name, interval in row.differences.items()},
+        "decisions_per_second": number_or_none(row.decisions_per_second),
+    }
+
+
+def _interval_json(interval: Interval) -> dict[str, float | None]:
+    return {name: number_or_none(getattr(interval, name)) for name in ("mean", "low", "high")}
+
+
+def _bound_json(bound: Bound) -> dict[str, object]:
+    return {
+        "value": bound.value,
+        "method": bound.method,
+        "is_exact": bound.is_exact,
+        "is_reached": bound.is_reached,
+        "condition": bound.condition,
+    }

@@ -1,0 +1,101 @@
+"""Packing as a problem: how much pods ask for, what nodes hold, where pods may go, what nodes draw.
+
+Constraints between pods (spread, affinity, ports), GPUs and latency limits are left out: without them pods can only be
+packed better, so what is least here is a lower bound there. `packing_bounds.py` and `packing_milp.py` solve it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from longshore.core.arrays import ClassArrays, ClusterArrays
+from longshore.core.ops import Array
+from longshore.core.power import CPU_COLUMN
+from longshore.simulator.params import Compiled
+
+
+class Packing(NamedTuple):
+    """Kinds of pods that are alike for packing, and the nodes; the last resource is the number of pods."""
+
+    request: Array  # [groups, resources] int64
+    allowed: Array  # [groups, nodes] bool; by labels, taints, names, volumes and size
+    capacity: Array  # [nodes, resources] int64
+    power_curve: Array  # [nodes, points] float64 watts at even steps of CPU use
+    group_of_pod: Array  # [pods] int64; -1 = fits no node even when it is empty, so it never runs
+    is_whole: bool
+    """False: some pods have constraints that packing leaves out, so that its optimum may be out of reach."""
+
+
+def make_packing(compiled: Compiled) -> Packing:
+    """Read the packing problem of a trace from its arrays."""
+    cluster = compiled.params.cluster
+    request = np.column_stack([cluster.classes.request, np.ones(len(cluster.classes.request), np.int64)])
+    capacity = np.column_stack([cluster.nodes.allocatable, cluster.nodes.allowed_pods])
+    fits = ((request[:, None, :] <= capacity[None, :, :]) | (request[:, None, :] == 0)).all(axis=2)
+    allowed = static_mask(cluster) & fits
+    rows, group_of_class = np.unique(np.column_stack([request, allowed]), axis=0, return_inverse=True)
+    width = request.shape[1]
+    group_of_class = np.where(allowed.any(axis=1), group_of_class.reshape(-1), -1)
+    pods = compiled.params.pod_class[: len(compiled.pod_names)]
+    return Packing(
+        request=rows[:, :width],
+        allowed=rows[:, width:].astype(bool),
+        capacity=capacity,
+        power_curve=cluster.nodes.power_curve,
+        group_of_pod=group_of_class[pods],
+        is_whole=not has_pod_terms(cluster.classes) and not cluster.classes.gpu_milli.any(),
+    )
+
+
+def static_mask(cluster: ClusterArrays) -> Array:
+    """Say where each class may go as far as that never changes [classes, nodes]."""
+    classes, masks = cluster.classes, cluster.tables.masks
+    rows = (
+        classes.prefilter_mask,
+        classes.node_name_mask,
+        classes.unschedulable_mask,
+        classes.taint_mask,
+        classes.affinity_mask,
+        classes.volume_affinity_mask,
+        classes.volume_mask,
+    )
+    allowed = np.broadcast_to(cluster.nodes.is_real, (len(classes.request), len(cluster.nodes.is_real)))
+    for row in rows:
+        allowed = allowed & masks[row]
+    return allowed
+
+
+def has_pod_terms(classes: ClassArrays) -> bool:
+    """Say whether any class has a hard constraint about other pods."""
+    tables = (
+        classes.ports,
+        classes.hard_spread.query,
+        classes.affinity.query,
+        classes.anti_affinity.query,
+        classes.repelled_by.query,
+    )
+    # A spread or affinity term may have query 0 (it counts nothing) and still reject nodes without its key.
+    return any(table.shape[1] > 0 for table in tables)
+
+
+class PowerLines(NamedTuple):
+    """Straight lines that no node's curve is below: watts >= base + slope · CPU millis, for nodes that are on."""
+
+    base: Array  # [nodes] float64; what an empty node draws
+    slope: Array  # [nodes] float64 watts per CPU milli above the base
+    share: Array  # [nodes] float64 watts per CPU milli from zero: watts >= share · CPU millis
+
+
+def power_lines(packing: Packing) -> PowerLines:
+    """Find the steepest such lines; on a curve of straight pieces they touch it at a point of the curve."""
+    curve = packing.power_curve
+    cpu = np.maximum(packing.capacity[:, CPU_COLUMN], 1).astype(np.float64)
+    if curve.shape[1] == 1:
+        zero = np.zeros(len(curve))
+        return PowerLines(curve[:, 0], zero, curve[:, 0] / cpu)
+    millis = np.arange(1, curve.shape[1]) / (curve.shape[1] - 1) * cpu[:, None]
+    return PowerLines(
+        base=curve[:, 0],
+        slope=((curve[:, 1:] - curve[:, :1]) / millis).min(axis=1),
+        share=(curve[:, 1:] / millis).min(axis=1),
+    )

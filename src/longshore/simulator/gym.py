@@ -1,0 +1,309 @@
+"""The Gymnasium face of the simulator: `longshore/Placement-v0`, one environment or many at once.
+
+    import gymnasium
+    import longshore.simulator.gym  # registers the environment
+
+    env = gymnasium.make("longshore/Placement-v0", workload="test1", objective="el-rl")
+    envs = gymnasium.make_vec("longshore/Placement-v0", num_envs=8)
+
+One step is one decision. An observation has a row per node with the columns of docs/reference/observation.md; an action
+is a row's number, or the number of rows to defer. `action_masks()` and `info["action_mask"]` say which are allowed.
+Gymnasium 1.0 dropped the entry points by which packages were found, so this module must be imported; or name it:
+`gymnasium.make("longshore.simulator.gym:longshore/Placement-v0")`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from longshore.core.errors import InputError
+from longshore.core.features import ALL, chosen
+from longshore.core.ops import Array
+from longshore.filters import filter_set
+from longshore.objectives.base import Objective, Transition
+from longshore.objectives.weighted import parse_objective
+from longshore.simulator.environment import Environment, Moment, Result, Seen
+from longshore.simulator.params import SimParams
+from longshore.simulator.source import TraceSource
+from longshore.simulator.transition import initial
+from longshore.workloads.build import build_workload
+
+ID = "longshore/Placement-v0"
+
+Rows = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+
+class _Programs(NamedTuple):
+    """An environment's functions, compiled; all environments of one kind share them."""
+
+    reset: Callable[[SimParams], tuple[Moment, Seen]]
+    reset_many: Callable[[SimParams], tuple[Moment, Seen]]
+    step: Callable[[SimParams, Moment, Array], tuple[Moment, Seen, Result]]
+    step_many: Callable[[SimParams, Moment, Array], tuple[Moment, Seen, Result]]
+
+
+@lru_cache(maxsize=32)
+def programs(environment: Environment) -> _Programs:
+    """Return the compiled functions of an environment."""
+    reset, step = environment.reset, environment.step
+    return _Programs(jax.jit(reset), jax.jit(jax.vmap(reset)), jax.jit(step), jax.jit(jax.vmap(step)))
+
+
+class _Setup(NamedTuple):
+    """What the two faces share: where traces come from, the program but for its node events, the spaces."""
+
+    source: TraceSource
+    environment: Environment
+    observation_space: gymnasium.Space[Rows]
+    action_space: gymnasium.spaces.Discrete
+
+    def programs(self) -> _Programs:
+        """Return the functions that play the traces met so far."""
+        return programs(replace(self.environment, has_node_events=self.source.has_node_events))
+
+
+def _set_up(
+    workload: str,
+    parameters: Mapping[str, object] | None,
+    nodes: int | None,
+    objective: str | Objective,
+    filters: str,
+    features: Sequence[str],
+    lag_seconds: float,
+) -> _Setup:
+    if not 0 <= lag_seconds < np.inf:
+        raise InputError(f"got lag_seconds `{lag_seconds}`, expected 0 or more", "0 = readings are always fresh")
+    given = dict(parameters or {}) | ({} if nodes is None else {"nodes": nodes})
+    source = TraceSource(build_workload(workload, given), lag_seconds)
+    term = parse_objective(objective, check_jit=_run_under_jit) if isinstance(objective, str) else objective
+    names = tuple(feature.name for feature in chosen(features))
+    shape = (source.num_nodes, len(names))
+    return _Setup(
+        source=source,
+        environment=Environment(term, filter_set(filters), names),
+        observation_space=cast("gymnasium.Space[Rows]", gymnasium.spaces.Box(-1.0, 1.0, shape, np.float32)),
+        action_space=gymnasium.spaces.Discrete(source.num_nodes + 1),
+    )
+
+
+def _run_under_jit(function: Callable[[Transition], Array], step: Transition) -> Array:
+    return jax.jit(function)(jax.tree.map(jnp.asarray, step))
+
+
+def _info(seen: Seen, moment: Moment, result: Result | None) -> dict[str, Any]:
+    """Describe a decision, or several along the first axis; always the same keys."""
+    mask = np.array(seen.action_mask)
+    nobody = np.full(mask.shape[:-1], -1, np.int32)
+    return {
+        "action_mask": mask,
+        "pod": np.array(moment.pod),
+        "time_seconds": np.array(moment.state.time),
+        "node": nobody if result is None else np.array(result.node),
+        "was_infeasible": nobody >= 0 if result is None else np.array(result.was_infeasible),
+    }
+
+
+class PlacementEnv(gymnasium.Env[Rows, np.int64]):
+    """Decide where each pod of a workload goes.
+
+    Args:
+        workload: a name of `longshore list workloads`.
+        parameters: the workload's parameters by name.
+        nodes: number of nodes, in short for the parameter of that name.
+        objective: what is rewarded: a name, `name=weight,name=weight`, YAML, or an objective.
+        filters: the set of constraints that the mask stands for: `upstream` or `upstream+latency`.
+        features: the columns of an observation, by name.
+        lag_seconds: how often readings are taken; 0 = always fresh.
+        render_mode: there is none; for Gymnasium's sake.
+
+    `reset(seed=s)` plays the workload's trace of seed s; later resets draw the seed from `np_random`. The `info` of a
+    step tells where the pod of that step went (`node`, -1 = nowhere) and whether its action was not allowed
+    (`was_infeasible`: counted as defer); `pod` and `time_seconds` are those of the next decision.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own declaration
+
+    def __init__(
+        self,
+        workload: str = "test1",
+        parameters: Mapping[str, object] | None = None,
+        nodes: int | None = None,
+        objective: str | Objective = "el-rl",
+        filters: str = "upstream+latency",
+        features: Sequence[str] = ALL,
+        lag_seconds: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
+        self.render_mode = render_mode
+        self.setup = _set_up(workload, parameters, nodes, objective, filters, features, lag_seconds)
+        self.observation_space, self.action_space = self.setup.observation_space, self.setup.action_space
+        self._mask: Mask = np.ones(int(self.action_space.n), bool)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Rows, dict[str, Any]]:
+        """Start the trace of a seed; `options` are not used."""
+        super().reset(seed=seed)
+        self._params = jax.device_put(self.setup.source.params(_trace_seed(seed, self.np_random)))
+        self._moment, seen = self.setup.programs().reset(self._params)
+        return self._told(seen, None)
+
+    def step(self, action: np.int64) -> tuple[Rows, float, bool, bool, dict[str, Any]]:
+        """Place the pod on a node, or defer it; play up to the next decision."""
+        self._moment, seen, result = self.setup.programs().step(self._params, self._moment, np.int64(action))
+        rows, info = self._told(seen, result)
+        return rows, float(result.reward), bool(self._moment.is_over), False, info
+
+    def action_masks(self) -> Mask:
+        """Return which actions are allowed now [nodes + 1], as sb3-contrib asks for it."""
+        return self._mask.copy()
+
+    def _told(self, seen: Seen, result: Result | None) -> tuple[Rows, dict[str, Any]]:
+        info = _info(seen, self._moment, result)
+        self._mask = info["action_mask"]
+        scalars = {key: value.item() for key, value in info.items() if key != "action_mask"}
+        return np.array(seen.rows), {"action_mask": self._mask.copy(), **scalars}
+
+
+class PlacementVectorEnv(VectorEnv[Rows, npt.NDArray[np.int64], npt.NDArray[Any]]):
+    """Many `PlacementEnv` that take their steps in one compiled call.
+
+    Args:
+        num_envs: how many.
+        max_episode_steps: truncates an episode after so many decisions; None = never.
+        **arguments: those of `PlacementEnv`.
+
+    Seeds are dealt out as Gymnasium's own vector environments do: `reset(seed=s)` gives s, s + 1, ... An episode that
+    has ended starts anew with the next step, whose action is ignored and whose reward is 0.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 - Gymnasium's own declaration
+        "render_modes": [],
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        workload: str = "test1",
+        parameters: Mapping[str, object] | None = None,
+        nodes: int | None = None,
+        objective: str | Objective = "el-rl",
+        filters: str = "upstream+latency",
+        features: Sequence[str] = ALL,
+        lag_seconds: float = 0.0,
+        render_mode: str | None = None,
+        max_episode_steps: int | None = None,
+    ) -> None:
+        self.num_envs, self.render_mode, self.max_episode_steps = num_envs, render_mode, max_episode_steps
+        self.setup = _set_up(workload, parameters, nodes, objective, filters, features, lag_seconds)
+        self.single_observation_space = self.setup.observation_space
+        self.single_action_space = self.setup.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._generators = [seeding.np_random()[0] for _ in range(num_envs)]
+        self._seeds = [0] * num_envs
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Rows, dict[str, Any]]:
+        """Start a trace in every environment; `options` are not used."""
+        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
+        if len(seeds) != self.num_envs:
+            raise InputError(f"got {len(seeds)} seeds, expected {self.num_envs}", "give one seed per environment")
+        for number, one in enumerate(seeds):
+            if one is not None:
+                self._generators[number] = seeding.np_random(one)[0]
+            self._seeds[number] = _trace_seed(one, self._generators[number])
+        self._ended = np.zeros(self.num_envs, bool)
+        self._num_steps = np.zeros(self.num_envs, np.int64)
+        self._params = self._all_params()
+        self._moment, seen = self.setup.programs().reset_many(self._params)
+        return np.array(seen.rows), _stacked_info(_info(seen, self._moment, None))
+
+    def step(
+        self, actions: npt.NDArray[np.int64]
+    ) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
+        """Take a step in every environment; those that have ended start anew instead."""
+        step_many = self.setup.programs().step_many
+        self._moment, seen, result = step_many(self._params, self._moment, np.asarray(actions, np.int64))
+        rows, rewards = np.array(seen.rows), np.array(result.reward)
+        terminated = np.array(self._moment.is_over)
+        info = _info(seen, self._moment, result)
+        started = np.flatnonzero(self._ended)
+        for number in started:
+            told = self._start(int(number))
+            rows[number] = told.pop("rows")
+            rewards[number], terminated[number] = 0.0, False
+            for key, value in told.items():
+                info[key][number] = value
+        self._num_steps = np.where(self._ended, 0, self._num_steps + 1)
+        truncated = ~self._ended & (self._num_steps >= (self.max_episode_steps or np.inf))
+        self._ended = terminated | truncated
+        return rows, rewards, terminated, truncated, _stacked_info(info)
+
+    def action_masks(self) -> Mask:
+        """Return which actions are allowed now [environments, nodes + 1]."""
+        is_feasible = np.asarray(self._moment.feasible)
+        return np.concatenate([is_feasible, np.ones((self.num_envs, 1), bool)], axis=1)
+
+    def _start(self, number: int) -> dict[str, Any]:
+        """Start the next trace in one environment."""
+        self._seeds[number] = _trace_seed(None, self._generators[number])
+        shapes = self.setup.source.shapes
+        params = jax.device_put(self.setup.source.params(self._seeds[number]))
+        if self.setup.source.shapes != shapes:
+            self._params = self._all_params()
+            self._moment = _grown(self._moment, self._params)
+        moment, seen = self.setup.programs().reset(params)
+        self._params, self._moment = _put(number, (self._params, self._moment), (params, moment))
+        return {"rows": np.asarray(seen.rows), **_info(seen, moment, None)}
+
+    def _all_params(self) -> SimParams:
+        found = self.setup.source.params_of(self._seeds)
+        stacked: SimParams = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *found)
+        return stacked
+
+
+def _trace_seed(seed: int | None, generator: np.random.Generator) -> int:
+    """Return the seed that was asked for, else the next one of the generator."""
+    return int(generator.integers(2**31)) if seed is None else seed
+
+
+def _stacked_info(info: dict[str, Any]) -> dict[str, Any]:
+    """Add what Gymnasium's vector environments have beside every key: whose value it is, here everybody's."""
+    number = len(info["pod"])
+    return info | {f"_{key}": np.ones(number, bool) for key in info}
+
+
+@jax.jit
+def _put(number: Array, many: Any, one: Any) -> Any:
+    """Put one environment's arrays in their place."""
+    return jax.tree.map(lambda whole, part: whole.at[number].set(part), many, one)
+
+
+def _grown(moment: Moment, params: SimParams) -> Moment:
+    """Give running simulations the larger shape of new parameters; what is added is as at the start."""
+    fresh = jax.vmap(initial)(params)
+
+    def grown(start: Array, now: Array) -> Array:
+        return start.at[tuple(slice(size) for size in now.shape)].set(now)
+
+    return moment._replace(state=jax.tree.map(grown, fresh, moment.state))
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(
+        ID,
+        entry_point="longshore.simulator.gym:PlacementEnv",
+        vector_entry_point="longshore.simulator.gym:PlacementVectorEnv",
+    )
