@@ -49,3 +49,18 @@ def test_every_room_answers_in_json(room: str, capsys: pytest.CaptureFixture[str
 def test_unknown_rooms_are_answered_with_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="did you mean `policies`"):
         listing.registry_of("policy")
+
+
+def test_a_broken_unit_of_another_package_is_shown_with_its_reason(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {"fine": "json:loads", "gone": "no_such_package:x"}
+    monkeypatch.setattr(filters, "REGISTRY", Registry("filter", table, "test.none"))
+    listing.list_units("filters")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("fine  JSON")
+    assert lines[2] == "gone  (broken) filter `gone` needs the module `no_such_package`, which is not installed"
+    listing.list_units("filters", json_mode=True)
+    units = json.loads(capsys.readouterr().out)["units"]
+    assert units[0]["broken"] is None
+    assert "no_such_package" in units[1]["broken"]

@@ -13,6 +13,7 @@ from core.clusters import oracle_cluster, rich_snapshot
 from jax_support import assert_same_trees
 from longshore.core.choose import choose
 from longshore.core.encode import encode
+from longshore.core.errors import InputError
 from longshore.core.snapshot import Snapshot, TypicalPod
 from longshore.filters import feasible
 from longshore.policies.heuristics.kube_default import HEURISTIC
@@ -168,9 +169,49 @@ def test_bound_gpu_pods_without_devices_get_those_that_fit_best() -> None:
     assert encode(make_snapshot(node, *pods)).arrays.state.gpu_used.tolist() == [[1000, 1000, 0]]
 
 
-def test_devices_that_no_node_has_are_ignored() -> None:
-    pod = make_pod("p").gpu(2).on("a", (1, 7))
-    assert encode(make_snapshot(make_node("a").gpu(2), pod)).arrays.state.gpu_used.tolist() == [[0, 1000]]
+def test_named_devices_are_booked_before_any_are_guessed() -> None:
+    guessed, named = make_pod("p").gpu(1).on("a"), make_pod("q").gpu(1).on("a", (0,))
+    for pods in ((guessed, named), (named, guessed)):
+        assert encode(make_snapshot(make_node("a").gpu(2), *pods)).arrays.state.gpu_used.tolist() == [[1000, 1000]]
+
+
+@pytest.mark.parametrize(
+    ("named", "want"),
+    [
+        pytest.param((1, 7), [1000, 1000, 0, 0], id="a device that no node has"),
+        pytest.param((1, 3), [1000, 1000, 0, 0], id="a device that only another node has"),
+        pytest.param((1,), [1000, 1000, 0, 0], id="fewer than it asks for"),
+        pytest.param((0, 1, 2), [1000, 1000, 0, 0], id="more than it asks for"),
+        pytest.param((2, 2), [1000, 1000, 0, 0], id="one device twice"),
+        pytest.param((), [1000, 1000, 0, 0], id="none"),
+        pytest.param((1, 2), [0, 1000, 1000, 0], id="as it asks for"),
+    ],
+)
+def test_named_devices_that_cannot_be_are_guessed_and_never_forgotten(named: tuple[int, ...], want: list[int]) -> None:
+    snapshot = make_snapshot(make_node("a").gpu(3), make_node("b").gpu(4), make_pod("p").gpu(2).on("a", named))
+    assert encode(snapshot).arrays.state.gpu_used[0].tolist() == want
+
+
+def test_a_device_is_not_given_away_twice() -> None:
+    pods = [make_pod("p").gpu(1, 700).on("a", (1,)), make_pod("q").gpu(1, 700).on("a", (1,))]
+    assert encode(make_snapshot(make_node("a").gpu(2), *pods)).arrays.state.gpu_used.tolist() == [[700, 700]]
+
+
+def test_a_node_that_cannot_hold_its_pods_is_full() -> None:
+    pods = [make_pod("p").gpu(1).on("a", (0,)), make_pod("q").gpu(2).on("a", (0, 1)), make_pod("r").gpu(1).on("b")]
+    state = encode(make_snapshot(make_node("a").gpu(2), make_node("b"), *pods)).arrays.state
+    assert state.gpu_used.tolist() == [[1000, 1000], [0, 0]]
+
+
+@pytest.mark.parametrize("padded_nodes", [-1, 0, 1])
+def test_fewer_rows_than_nodes_are_refused(padded_nodes: int) -> None:
+    with pytest.raises(InputError, match=f"got {padded_nodes} padded rows for 2 nodes, expected at least 2"):
+        encode(make_snapshot(make_node("a"), make_node("b")), padded_nodes=padded_nodes)
+
+
+def test_more_devices_than_can_be_counted_exactly_are_refused() -> None:
+    with pytest.raises(InputError, match="node `a`: got 65 GPU devices, expected at most 64"):
+        encode(make_snapshot(make_node("a").gpu(65)))
 
 
 def test_typical_pods_are_those_of_the_snapshot_unless_given() -> None:

@@ -35,7 +35,6 @@ def test_rows_beyond_the_nodes_are_padding() -> None:
     assert not arrays.allocatable[2:].any()
     assert not arrays.gpu_capacity[2:].any()
     assert (arrays.domain[:, 2:] == 0).all()
-    assert (arrays.gpu_model[2:] == -1).all()
 
 
 def test_padding_ranks_behind_every_name() -> None:
@@ -94,13 +93,6 @@ def test_devices_are_as_many_as_the_node_with_most_has() -> None:
     assert arrays.gpu_capacity[:3].tolist() == [[1000, 0, 0], [0, 0, 0], [1000, 1000, 1000]]
 
 
-def test_gpu_model_is_minus_one_without_devices() -> None:
-    arrays = compiled(
-        make_node("a").gpu(1, "T4"), make_node("b").gpu(0, "T4"), make_node("c").gpu(2, "A100"), make_node("d")
-    )
-    assert arrays.gpu_model.tolist() == [1, -1, 0, -1, -1]
-
-
 def test_no_devices_is_no_column() -> None:
     assert compiled(make_node("a")).gpu_capacity.shape == (WIDTH, 0)
     assert num_devices([]) == 0
@@ -127,6 +119,7 @@ def test_prices_and_carbon_are_copied() -> None:
         ("connections", "connections", "connections_known"),
         ("traffic_bytes_per_second", "traffic", "traffic_known"),
         ("cpu_ratio", "cpu_ratio", "cpu_known"),
+        ("watts", "watts", "watts_known"),
     ],
 )
 def test_readings_know_zero_from_unknown(reading: str, value: str, known: str) -> None:
@@ -136,6 +129,13 @@ def test_readings_know_zero_from_unknown(reading: str, value: str, known: str) -
     assert getattr(readings, known).tolist() == [True, True, False, False, False]
     others = [name for name in readings._fields if name.endswith("_known") and name != known]
     assert not any(getattr(readings, name).any() for name in others)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_readings_that_are_no_numbers_are_not_known(value: float) -> None:
+    readings = reading_arrays([make_node("a").readings(latency_ms=value, cpu_ratio=0.5).build()], WIDTH)
+    assert (readings.latency_ms[0], readings.latency_known[0]) == (0.0, False)
+    assert (readings.cpu_ratio[0], readings.cpu_known[0]) == (0.5, True)
 
 
 def test_no_nodes_are_all_padding() -> None:

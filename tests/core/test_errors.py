@@ -44,6 +44,11 @@ def test_unknown_name_offers_the_nearest_and_lists_the_valid() -> None:
     )
 
 
+def test_unknown_name_lists_a_few_of_many_names() -> None:
+    message = errors.UnknownNameError("pod", "shop/web-1x", [f"shop/web-{i}" for i in range(5000)]).message
+    assert message.endswith("`shop/web-23` and 4976 more")
+
+
 def test_unknown_name_without_a_near_one_gives_no_hint() -> None:
     assert errors.UnknownNameError("policy", "zzz", ["best-fit"]).hint is None
     assert str(errors.UnknownNameError("policy", "zzz", [])) == "unknown policy `zzz`; expected one of: none"

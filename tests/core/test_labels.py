@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longshore.core.labels import Requirement, Selector, freeze, parse_int64, selector_matches
+from longshore.core.labels import (
+    Requirement,
+    Selector,
+    find_unparsable,
+    freeze,
+    is_parsable,
+    parse_int64,
+    selector_matches,
+)
 
 LABELS = {"zone": "a", "empty": "", "cores": "8", "negative": "-3", "plus": "+5", "word": "eight", "huge": str(2**63)}
 
@@ -127,3 +135,55 @@ INTEGERS = {
 @pytest.mark.parametrize(("text", "want"), INTEGERS.values(), ids=INTEGERS)
 def test_parse_int64_reads_what_go_reads(text: str, want: int | None) -> None:
     assert parse_int64(text) == want
+
+
+PARSABLE = {
+    "a value": (Requirement("zone", "In", ("a",)), True),
+    "the empty value": (Requirement("zone", "NotIn", ("",)), True),
+    "a value of every kind of character": (Requirement("zone", "In", ("aZ.9_x-0",)), True),
+    "a value of 63 characters": (Requirement("zone", "In", ("x" * 63,)), True),
+    "a value of 64 characters": (Requirement("zone", "In", ("x" * 64,)), False),
+    "a value with a space": (Requirement("zone", "In", ("a", "b c")), False),
+    "a value that starts with a dash": (Requirement("zone", "NotIn", ("-a",)), False),
+    "a value that ends with a point": (Requirement("zone", "In", ("a.",)), False),
+    "a value that ends with a line break": (Requirement("zone", "In", ("a\n",)), False),
+    "a value of other letters": (Requirement("zone", "In", ("ünï",)), False),
+    "In without values": (Requirement("zone", "In"), False),
+    "NotIn without values": (Requirement("zone", "NotIn"), False),
+    "Exists": (Requirement("zone", "Exists"), True),
+    "Exists with a value": (Requirement("zone", "Exists", ("a",)), False),
+    "DoesNotExist with a value": (Requirement("zone", "DoesNotExist", ("",)), False),
+    "Gt a number": (Requirement("cores", "Gt", ("8",)), True),
+    "Gt a number with zeros": (Requirement("cores", "Gt", ("007",)), True),
+    "Gt a word": (Requirement("cores", "Gt", ("many",)), False),
+    "Gt two numbers": (Requirement("cores", "Gt", ("1", "2")), False),
+    "Gt nothing": (Requirement("cores", "Gt"), False),
+    "Lt a number that is no label value": (Requirement("cores", "Lt", ("-1",)), False),
+    "Lt a number with a plus": (Requirement("cores", "Lt", ("+1",)), False),
+    "Lt a number beyond int64": (Requirement("cores", "Lt", (str(2**63),)), False),
+    "an unknown operator": (Requirement("zone", "Near", ("a",)), False),
+    "a key with a prefix": (Requirement("topology.kubernetes.io/zone", "Exists"), True),
+    "a prefix of one part": (Requirement("local/zone", "Exists"), True),
+    "a name with capitals": (Requirement("example.com/Zone_1", "Exists"), True),
+    "a prefix with capitals": (Requirement("Example.com/zone", "Exists"), False),
+    "an empty prefix": (Requirement("/zone", "Exists"), False),
+    "a prefix with an empty part": (Requirement("a..b/zone", "Exists"), False),
+    "a prefix of 253 characters": (Requirement("a." * 126 + "a/zone", "Exists"), True),
+    "a prefix of 254 characters": (Requirement("a." * 126 + "aa/zone", "Exists"), False),
+    "two prefixes": (Requirement("a/b/zone", "DoesNotExist"), False),
+    "a name of 64 characters": (Requirement("a/" + "x" * 64, "Exists"), False),
+    "no key": (Requirement("", "DoesNotExist"), False),
+    "a prefix and no name": (Requirement("example.com/", "Exists"), False),
+    "a key with a space": (Requirement("my zone", "Exists"), False),
+}
+
+
+@pytest.mark.parametrize(("requirement", "want"), PARSABLE.values(), ids=PARSABLE)
+def test_is_parsable_follows_upstreams_parser(requirement: Requirement, want: bool) -> None:
+    assert is_parsable(requirement) is want
+
+
+def test_find_unparsable_looks_through_all_selectors() -> None:
+    good, bad = Requirement("a", "Exists"), Requirement("b", "In", ("no label!",))
+    assert find_unparsable((None, Selector(), Selector((good,)))) is None
+    assert find_unparsable((None, Selector((good,)), Selector((good, bad)))) == bad

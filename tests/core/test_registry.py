@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,52 @@ def test_naming_the_entries_imports_none_of_them() -> None:
         "Registry('thing', {'x': 'wave:open'}, 'test.none').names(); sys.exit('wave' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Registry:
+    """A registry to which another package adds what does not work."""
+    (tmp_path / "outside_raising.py").write_text("raise ValueError('bad package')")
+    (tmp_path / "outside_exiting.py").write_text("raise SystemExit(0)")
+    monkeypatch.syspath_prepend(tmp_path)
+    values = {
+        "raising": "outside_raising:x",
+        "exiting": "outside_exiting:x",
+        "absent": "outside_absent:x",
+        "whole": "json",
+        "nonsense": "a b!",
+        "wrong": "json:loads",
+        "right": "json:JSONDecoder",
+    }
+    entries = metadata.EntryPoints([metadata.EntryPoint(name, value, "test.group") for name, value in values.items()])
+    monkeypatch.setattr(metadata, "entry_points", lambda *, group: entries.select(group=group))
+    return Registry("thing", {}, "test.group", "builtins:type")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("raising", "`outside_raising` cannot be imported: ValueError: bad package"),
+        ("exiting", "`outside_exiting` cannot be imported: SystemExit"),
+        ("absent", "needs the module `outside_absent`, which is not installed"),
+        ("whole", "got `json`, expected `module:attribute`"),
+        ("nonsense", "expected `module:attribute`"),
+        ("wrong", "`json:loads` is of type function, expected type"),
+    ],
+)
+def test_what_another_package_adds_fails_with_a_sentence(outside: Registry, name: str, message: str) -> None:
+    with pytest.raises(errors.LongshoreError) as caught:
+        outside.load(name)
+    assert message in str(caught.value)
+    assert f"correct the entry `{name}` of `test.group`" in (caught.value.hint or "")
+
+
+def test_a_unit_of_the_right_type_is_loaded(outside: Registry) -> None:
+    import json
+
+    assert outside.load("right") is json.JSONDecoder
+
+
+def test_an_error_in_a_module_of_our_own_is_not_hidden(outside: Registry) -> None:
+    with pytest.raises(ValueError, match="bad package"):
+        Registry("thing", {"own": "outside_raising:x"}, "test.none").load("own")

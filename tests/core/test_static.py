@@ -99,6 +99,12 @@ def test_taint_weight_ignores_tolerations_of_other_effects() -> None:
     assert weights(static, static.taint_weight(spec)) == [1]
 
 
+def test_taints_of_unknown_effects_are_passed_over() -> None:
+    static = rows(make_node("odd").taint("a", effect="NoIdea"), make_node("empty").taint("a", effect=""))
+    assert mask(static, static.taints(PodSpec())) == [True, True]
+    assert static.weights.rows[static.taint_weight(PodSpec())] == [0, 0]
+
+
 def test_unschedulable_mask_is_lifted_by_its_taint_toleration() -> None:
     static = rows(make_node("open"), make_node("cordoned").unschedulable())
     assert mask(static, static.unschedulable(PodSpec())) == [True, False]
@@ -158,6 +164,17 @@ TERMS = {
         on_fields(named("node-a"), named(operator="NotIn")), False
     ),
     "a number that cannot be parsed": TermCase(on_labels(Requirement("disk", "Gt", ("many",))), False),
+    "one value that cannot be parsed spoils the term": TermCase(
+        on_labels(Requirement("disk", "In", ("ssd", "no label!"))), False
+    ),
+    "NotIn with a value that cannot be parsed matches nothing": TermCase(
+        on_labels(Requirement("disk", "NotIn", ("no label!",))), False
+    ),
+    "a missing key that cannot be parsed matches nothing": TermCase(
+        on_labels(SSD, Requirement("no key!", "DoesNotExist")), False
+    ),
+    "NotIn without values cannot be parsed": TermCase(on_labels(Requirement("disk", "NotIn")), False),
+    "Exists with values cannot be parsed": TermCase(on_labels(Requirement("disk", "Exists", ("ssd",))), False),
     "an unknown field reads as empty": TermCase(on_fields(Requirement("spec.x", "In", ("",))), True),
     "an unknown field is not a value": TermCase(on_fields(Requirement("spec.x", "In", ("y",))), False),
 }
@@ -174,6 +191,10 @@ AFFINITIES = {
     "node selector on a missing key": (PodSpec(node_selector=(("none", ""),)), [False, False]),
     "required but with no terms": (PodSpec(node_affinity=()), [False, False]),
     "required with an empty term": (PodSpec(node_affinity=(NodeSelectorTerm(),)), [False, False]),
+    "a term that cannot be parsed leaves the others": (
+        PodSpec(node_affinity=(on_labels(Requirement("disk", "NotIn", ("no label!",))), on_labels(SSD))),
+        [True, False],
+    ),
     "one of the terms is enough": (PodSpec(node_affinity=(on_labels(HDD), on_labels(SSD))), [True, True]),
     "selector and affinity must both hold": (
         PodSpec(node_selector=(("disk", "ssd"),), node_affinity=(on_labels(HDD),)),

@@ -4,7 +4,8 @@ import pytest
 
 from builders import make_node, make_pod
 from longshore.core.encode import Encoded, encode
-from longshore.core.pod import Pod
+from longshore.core.labels import Requirement
+from longshore.core.pod import NodePreference, NodeSelectorTerm, Pod, PodSpec
 from longshore.core.snapshot import Snapshot
 from longshore.deciding.decide import Chooser, decide, decide_all
 from longshore.filters import filter_set
@@ -71,6 +72,12 @@ def test_decide_has_a_word_for_a_cluster_without_nodes():
             Pod("a", unmodelled=("spec.resourceClaims",)),
             "spec.resourceClaims needs DynamicResources",
             id="resource claim",
+        ),
+        pytest.param(Pod("a", PodSpec(is_terminating=True)), "it is being deleted", id="deletion"),
+        pytest.param(
+            Pod("a", PodSpec(node_preferences=(NodePreference(1, NodeSelectorTerm((Requirement("k", "Gt", ("x",)),))),))),
+            "spec.affinity.nodeAffinity has a requirement that upstream cannot read: `k Gt x`",
+            id="a wish that upstream cannot read",
         ),
     ],
 )

@@ -1,7 +1,9 @@
 """What every filter of the registry owes: a mask, the same bits in NumPy and JAX, a reason for every refusal."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
+from importlib import metadata
 from typing import Any
 
 import jax
@@ -10,10 +12,11 @@ import pytest
 
 from builders import make_node, make_pod, make_snapshot
 from jax_support import to_jax
+from longshore import filters
 from longshore.core.encode import encode
 from longshore.core.errors import UnknownNameError
 from longshore.core.ops import Array
-from longshore.filters import REGISTRY, SETS, UPSTREAM, feasible, filter_set, load, rejections
+from longshore.filters import REGISTRY, SETS, UPSTREAM, feasible, filter_set, judge, load, rejections
 from longshore.filters.base import Filter
 from uniform import PADDED_NODES, Cluster, device_clusters, oracle_clusters
 
@@ -138,7 +141,8 @@ def test_reasons_are_given_exactly_for_refused_nodes(set_name: str, series: str)
     for cluster in SERIES[series]():
         names = cluster.encoded.node_names
         mask = feasible(cluster.encoded.arrays, np.asarray(cluster.pod_class), SETS[set_name])
-        found = rejections(cluster.encoded, cluster.pod_class, SETS[set_name])
+        judged, found = judge(cluster.encoded, cluster.pod_class, SETS[set_name])
+        np.testing.assert_array_equal(judged, mask)
         assert set(found) == {
             name for name, is_allowed in zip(names, mask[: len(names)], strict=True) if not is_allowed
         }
@@ -158,6 +162,29 @@ def test_a_filter_explains_every_node_that_it_refuses(name: str) -> None:
         assert all(rejection.reasons for rejection in found.values())
         num_refused += len(found)
     assert num_refused > 0, "the series never meets this filter"
+
+
+@every_filter
+def test_a_filter_explains_many_nodes_as_it_explains_each(name: str) -> None:
+    for cluster in (*oracle_clusters(400)[:100], *device_clusters(100)):
+        encoded, pod_class = cluster.encoded, cluster.pod_class
+        refused = np.flatnonzero(encoded.arrays.nodes.is_real & ~unit(name).feasible(encoded.arrays, np.asarray(pod_class)))
+        together = unit(name).explain(encoded, pod_class, refused.tolist())
+        assert together == [reason for node in refused for reason in unit(name).explain(encoded, pod_class, [int(node)])]
+
+
+def test_explaining_thousands_of_nodes_asks_every_filter_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+
+    def explain(encoded: Any, pod_class: int, nodes: Any) -> Any:
+        calls.append(len(nodes))
+        return unit("NodeResourcesFit").explain(encoded, pod_class, nodes)
+
+    counting = replace(unit("NodeResourcesFit"), explain=explain)
+    monkeypatch.setattr(filters, "load", lambda names: (("NodeResourcesFit", counting),))
+    encoded = encode(make_snapshot(*(make_node(f"n{i}") for i in range(50)), make_pod("p").cpu("64")))
+    assert len(rejections(encoded, 0)) == 50
+    assert calls == [50]
 
 
 def test_the_first_filter_that_refuses_is_named() -> None:
@@ -184,6 +211,14 @@ def test_sets_differ_by_the_latency_limit_only() -> None:
     assert filter_set("upstream+latency") == (*UPSTREAM, "LatencyLimit")
     assert "LatencyLimit" not in UPSTREAM
     assert set(NAMES) == set(filter_set("upstream+latency"))
+
+
+def test_filters_of_other_packages_join_the_larger_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = metadata.EntryPoints([metadata.EntryPoint("Mine", "mine:FILTER", "longshore.filters")])
+    monkeypatch.setattr(metadata, "entry_points", lambda *, group: entries.select(group=group))
+    monkeypatch.setattr(filters, "REGISTRY", replace(REGISTRY))
+    assert filter_set("upstream") == UPSTREAM
+    assert filter_set("upstream+latency") == (*UPSTREAM, "LatencyLimit", "Mine")
 
 
 def test_only_the_set_with_latency_heeds_a_latency_limit() -> None:

@@ -29,6 +29,8 @@ def import_dump(
 
     items = [item for path in dumps for item in split_dump(read_bytes(path), path)]
     found = read_objects(items)
+    for remark in found.notes:
+        note(remark)
     report = _report(found)
     if out is not None:
         try:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longshore.cli.output import JsonOption, emit, note, write_table
-from longshore.core.errors import UnknownNameError
+from longshore.core.errors import LongshoreError, UnknownNameError
 from longshore.core.registry import Registry
 
 ROOMS = ("filters", "policies", "objectives", "workloads")
@@ -37,12 +37,25 @@ def list_units(
 ) -> None:
     """List filters, policies, objectives or workloads with what each does."""
     registry = registry_of(room)
-    units = [{"name": name, "description": registry.describe(name)} for name in registry.names()]
+    units = [_unit(registry, name) for name in registry.names()]
 
     def render() -> None:
         if units:
-            write_table(("name", "description"), [(unit["name"], unit["description"]) for unit in units])
+            write_table(("name", "description"), [(unit["name"] or "", _described(unit)) for unit in units])
         else:
             note(f"no {room} yet")
 
     emit(json_mode, {"room": room, "kind": registry.kind, "units": units}, render)
+
+
+def _unit(registry: Registry, name: str) -> dict[str, str | None]:
+    """Describe a unit; one of another package that cannot be loaded must not hide the others."""
+    try:
+        registry.load(name)
+        return {"name": name, "description": registry.describe(name), "broken": None}
+    except LongshoreError as error:
+        return {"name": name, "description": "", "broken": error.message}
+
+
+def _described(unit: dict[str, str | None]) -> str:
+    return f"(broken) {unit['broken']}" if unit["broken"] else unit["description"] or ""

@@ -1,5 +1,6 @@
 """`longshore place`: place the waiting pods of an imported cluster under several policies, and say why."""
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,8 @@ from longshore.cli.output import JsonOption, emit, note, write_table
 if TYPE_CHECKING:
     from longshore.core.decision import Decision
     from longshore.core.encode import Encoded
+    from longshore.core.snapshot import Snapshot
+    from longshore.deciding.outcome import Outcome
 
 DEFAULT_POLICIES = "kube-default,most-allocated,best-fit,round-robin,random,energy-latency"
 
@@ -34,6 +37,7 @@ def place(
     """
     from longshore.core.encode import encode
     from longshore.deciding.decide import Chooser, decide_all
+    from longshore.deciding.outcome import outcome
     from longshore.filters import filter_set
     from longshore.kube.dump import read_dump
     from longshore.objectives.weighted import parse_objective
@@ -41,17 +45,22 @@ def place(
 
     choosers = [Chooser(name, REGISTRY.load(name), filter_set(filters)) for name in _split(policies)]
     reward = parse_objective(objective)
-    start = encode(read_dump(read_bytes(dump), dump).snapshot, seed=seed)
+    snapshot = read_dump(read_bytes(dump), dump).snapshot
+    _check_pod(explain, snapshot)
+    start = encode(snapshot, seed=seed)
     runs: dict[str, list[Decision]] = {}
-    ends: dict[str, Encoded] = {}
+    outcomes: dict[str, Outcome] = {}
     for chooser in choosers:
-        runs[chooser.name], ends[chooser.name] = [], start
-        for decision, after in decide_all(start, chooser, reward):
-            runs[chooser.name].append(decision)
-            ends[chooser.name] = after
-    _check_pod(explain, start)
-    outcomes = {name: _outcome(end, runs[name]) for name, end in ends.items()}
-    payload = {"runs": [{"policy": name, "outcome": outcomes[name], "decisions": runs[name]} for name in runs]}
+        found, end = [], start
+        for decision, end in decide_all(start, chooser, reward):
+            found.append(decision)
+        runs[chooser.name], outcomes[chooser.name] = found, outcome(end, found)
+    payload = {
+        "runs": [
+            {"policy": name, "outcome": outcomes[name], "decisions": [d for d in found if explain in (None, d.pod)]}
+            for name, found in runs.items()
+        ]
+    }
     emit(json_mode, payload, lambda: _render(start, runs, outcomes, explain))
 
 
@@ -66,46 +75,19 @@ def _split(names: str) -> list[str]:
     return found
 
 
-def _check_pod(name: str | None, encoded: "Encoded") -> None:
+def _check_pod(name: str | None, snapshot: "Snapshot") -> None:
     from longshore.core.errors import UnknownNameError
 
-    pending = tuple(pod.key for pod in encoded.snapshot.pending)
+    pending = [pod.key for pod in snapshot.pending]
     if name is not None and name not in pending:
         raise UnknownNameError("waiting pod", name, pending)
 
 
-def _outcome(encoded: "Encoded", decisions: "list[Decision]") -> dict[str, float]:
-    import numpy as np
-
-    from longshore.core.power import cluster_watts
-
-    arrays = encoded.arrays
-    is_real = arrays.nodes.is_real
-    ratio = arrays.state.requested[:, 0] / np.maximum(arrays.nodes.allocatable[:, 0], 1)
-    return {
-        "placed": sum(decision.node is not None for decision in decisions),
-        "pending": sum(decision.node is None for decision in decisions),
-        "active_nodes": int((arrays.state.pod_count > 0).sum()),
-        "beyond_hard_limit": sum(_is_beyond_limit(encoded, decision) for decision in decisions),
-        "cpu_variance": float(np.var(ratio[is_real])) if is_real.any() else 0.0,
-        "watts_idle_on": float(cluster_watts(arrays, switch_off_idle=False)),
-        "watts_idle_off": float(cluster_watts(arrays, switch_off_idle=True)),
-    }
-
-
-def _is_beyond_limit(encoded: "Encoded", decision: "Decision") -> bool:
-    """Say whether a pod went to a node that is known to exceed its hard latency limit."""
-    pods = {pod.key: pod for pod in encoded.snapshot.pending}
-    limit = pods[decision.pod].spec.latency_hard_ms
-    if decision.node is None or limit is None:
-        return False
-    latency = encoded.snapshot.nodes[encoded.node_index[decision.node]].readings.latency_ms
-    return latency is not None and latency > limit
-
-
 def _render(
-    start: "Encoded", runs: "dict[str, list[Decision]]", outcomes: dict[str, dict[str, float]], explain: str | None
+    start: "Encoded", runs: "dict[str, list[Decision]]", outcomes: "dict[str, Outcome]", explain: str | None
 ) -> None:
+    from longshore.deciding.outcome import Outcome
+
     pending = [decision.pod for decision in next(iter(runs.values()), [])]
     running = len(start.snapshot.pods) - len(pending)
     note(f"{len(start.node_names)} nodes, {running} pods running, {len(pending)} waiting\n")
@@ -113,8 +95,11 @@ def _render(
     rows = [(pod, *(by_pod[policy][pod].node or "-" for policy in runs)) for pod in pending]
     write_table(("waiting pod", *runs), rows)
     print()
-    columns = list(next(iter(outcomes.values()), {}))
-    write_table(("policy", *columns), [(name, *(f"{row[c]:.4g}" for c in columns)) for name, row in outcomes.items()])
+    columns = [field.name for field in fields(Outcome)]
+    write_table(
+        ("policy", *columns),
+        [(name, *(f"{getattr(row, column):.4g}" for column in columns)) for name, row in outcomes.items()],
+    )
     _render_pending(runs)
     if explain is not None:
         for policy in runs:

@@ -22,7 +22,6 @@ class NodeArrays(NamedTuple):
     domain: Array  # [keys, nodes] int32; 0 = the node lacks the key, 1 = its value is the empty string
     name_rank: Array  # [nodes] int32; position in the order of names, for ties
     gpu_capacity: Array  # [nodes, devices] int64 milli; 0 = no such device
-    gpu_model: Array  # [nodes] int32; -1 = none
     power_curve: Array  # [nodes, points] float64 watts at even steps of CPU use
     cost_per_hour: Array  # [nodes] float64
     carbon_grams_per_kwh: Array  # [nodes] float64
@@ -39,6 +38,8 @@ class Readings(NamedTuple):
     traffic_known: Array  # [nodes] bool
     cpu_ratio: Array  # [nodes] float64 measured use, 0..1
     cpu_known: Array  # [nodes] bool
+    watts: Array  # [nodes] float64 measured draw
+    watts_known: Array  # [nodes] bool
 
 
 class Tables(NamedTuple):

@@ -1,9 +1,8 @@
 """Choosing: the best score among feasible nodes, and what happens when several are best."""
 
-import numpy as np
-
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, hash_uint32, namespace
+from longshore.core.quantity import INT64_MAX
 
 TIE_TOLERANCE = 1e-6
 
@@ -22,5 +21,5 @@ def choose(arrays: ClusterArrays, scores: Array, feasible: Array, *, has_random_
         order = hash_uint32(arrays.state.seed, arrays.state.step, arrays.nodes.name_rank).astype(xp.int64)
     else:
         order = arrays.nodes.name_rank.astype(xp.int64)
-    node = xp.argmin(xp.where(tied, order, np.iinfo(np.int64).max))
+    node = xp.argmin(xp.where(tied, order, INT64_MAX))
     return xp.where(feasible.any(), node, -1)

@@ -4,18 +4,20 @@ Pods with equal specs share a class; every class is compiled once against the no
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays, State, Tables
 from longshore.core.encode_classes import ClassEncoder
 from longshore.core.encode_nodes import node_arrays, num_devices, reading_arrays
+from longshore.core.errors import InputError
 from longshore.core.golog import log_table
-from longshore.core.gpu import best_fit
+from longshore.core.gpu import MAX_DEVICES, fullest_first
 from longshore.core.node import Node
 from longshore.core.ops import Array
 from longshore.core.padding import matrix
-from longshore.core.pod import Pod, PodSpec
+from longshore.core.pod import GpuRequest, Pod, PodSpec
 from longshore.core.snapshot import Snapshot, TypicalPod
 from longshore.core.typical import typical_pods
 
@@ -44,12 +46,14 @@ def encode(snapshot: Snapshot, *, seed: int = 0, padded_nodes: int | None = None
         snapshot: the cluster; pods bound to nodes that it does not have are left out.
         seed: of the random ties and the random policy.
         padded_nodes: rows of the node axis, at least the number of nodes; padding never is feasible.
+
+    Raises:
+        InputError: fewer rows than nodes, or a node with more GPU devices than can be counted exactly.
     """
+    width = _num_rows(snapshot.nodes, padded_nodes)
     names = tuple(node.name for node in snapshot.nodes)
     index = {name: i for i, name in enumerate(names)}
     specs = list({pod.spec: None for pod in snapshot.pods if not pod.bound_to or pod.bound_to in index})
-    # At least one row, so that nothing later has to reduce over an empty axis.
-    width = max(padded_nodes or len(names), 1)
     encoder = ClassEncoder(snapshot, specs)
     classes = encoder.encode()
     arrays = ClusterArrays(
@@ -64,6 +68,22 @@ def encode(snapshot: Snapshot, *, seed: int = 0, padded_nodes: int | None = None
     return replace(encoded, arrays=arrays._replace(state=_bind(encoded, arrays.state)))
 
 
+def _num_rows(nodes: tuple[Node, ...], padded_nodes: int | None) -> int:
+    if padded_nodes is not None and padded_nodes < max(len(nodes), 1):
+        raise InputError(
+            f"got {padded_nodes} padded rows for {len(nodes)} nodes, expected at least {max(len(nodes), 1)}",
+            "give `padded_nodes` the number of nodes or more, or leave it out",
+        )
+    for node in nodes:
+        if node.gpu_count > MAX_DEVICES:
+            raise InputError(
+                f"node `{node.name}`: got {node.gpu_count} GPU devices, expected at most {MAX_DEVICES}",
+                "describe a larger machine as several nodes",
+            )
+    # At least one row, so that nothing later has to reduce over an empty axis.
+    return padded_nodes or max(len(nodes), 1)
+
+
 def _tables(snapshot: Snapshot, encoder: ClassEncoder, width: int) -> Tables:
     masks, weights, queries = encoder.static.masks.rows, encoder.static.weights.rows, encoder.queries.rows
     kinds = typical_pods(snapshot.pods) if snapshot.typical_pods is None else snapshot.typical_pods
@@ -71,7 +91,7 @@ def _tables(snapshot: Snapshot, encoder: ClassEncoder, width: int) -> Tables:
     return Tables(
         masks=matrix(masks, (len(masks), width), bool),
         weights=matrix(weights, (len(weights), width), np.int64),
-        match=matrix(queries, (len(queries), len(encoder.specs)), np.int64),
+        match=np.stack(queries),
         log_size=log_table(width + 3),
         typical_cpu_millis=np.array([kind.cpu_millis for kind in kinds], np.int64),
         typical_gpu_milli=np.array([kind.gpu.milli if kind.gpu else 0 for kind in kinds], np.int64),
@@ -105,20 +125,61 @@ def _bind(encoded: Encoded, state: State) -> State:
     np.add.at(state.requested, nodes, arrays.classes.request[classes])
     np.add.at(state.nonzero_requested, nodes, arrays.classes.nonzero_request[classes])
     np.add.at(state.pod_count, nodes, 1)
-    np.add.at(state.counts.T, nodes, arrays.tables.match.T[classes])
-    for pod, node, pod_class in zip(bound, nodes, classes, strict=True):
-        if pod.spec.gpu is not None:
-            state.gpu_used[node] += _held_devices(encoded, state, pod, int(node), int(pod_class))
+    _count_matches(state, arrays.tables.match, nodes, classes)
+    holders = [_Holder(index[pod.bound_to], pod.spec.gpu, pod.gpu_devices) for pod in bound if pod.spec.gpu]
+    _book_devices(state, arrays.nodes.gpu_capacity, holders)
     return state
 
 
-def _held_devices(encoded: Encoded, state: State, pod: Pod, node: int, pod_class: int) -> Array:
-    """The devices that a bound pod says it holds, else those that it would be given."""
-    if pod.gpu_devices is None or pod.spec.gpu is None:
-        return best_fit(encoded.arrays._replace(state=state), pod_class)[node]
-    held = np.zeros(state.gpu_used.shape[1], np.int64)
-    held[[device for device in pod.gpu_devices if device < len(held)]] = pod.spec.gpu.milli
-    return held
+def _count_matches(state: State, match: Array, nodes: Array, classes: Array) -> None:
+    """Add every pod to the counters of its node, class by class: few of all queries count a class."""
+    queries, counted = np.nonzero(match)
+    by_class = np.argsort(counted, kind="stable")
+    queries, ends = queries[by_class], np.cumsum(np.bincount(counted, minlength=match.shape[1]))
+    order = np.argsort(classes, kind="stable")
+    starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
+    for pod_class, rows in zip(classes[order][starts], np.split(nodes[order], starts[1:]), strict=True):
+        own = queries[ends[pod_class - 1] if pod_class else 0 : ends[pod_class]]
+        if len(own):
+            held_by, num_pods = np.unique(rows, return_counts=True)
+            state.counts[np.ix_(own, held_by)] += match[own, pod_class][:, None] * num_pods
+
+
+class _Holder(NamedTuple):
+    """A bound pod that holds GPU devices."""
+
+    node: int
+    wants: GpuRequest
+    says: tuple[int, ...] | None
+
+
+def _book_devices(state: State, capacity: Array, holders: list[_Holder]) -> None:
+    """Give bound pods the devices that they say they hold, then the others those that fit best.
+
+    What a pod says counts if the node has these devices, they are as many as it asks for, and none would be given away
+    twice; otherwise the pod is one of the others, so that what it holds is never forgotten.
+    """
+    used, others = state.gpu_used, []
+    for holder in holders:
+        held = _named_devices(holder, capacity[holder.node], used[holder.node])
+        if held is None:
+            others.append(holder)
+        else:
+            used[holder.node] += held
+    for node, wants, _ in others:
+        row = slice(node, node + 1)
+        free = capacity[row] - used[row]
+        used[row] += fullest_first(capacity[row], free, np.int64(wants.milli), np.int64(wants.count))
+
+
+def _named_devices(holder: _Holder, capacity: Array, used: Array) -> Array | None:
+    if holder.says is None or not len(holder.says) == len(set(holder.says)) == holder.wants.count:
+        return None
+    if not all(0 <= device < len(capacity) for device in holder.says):
+        return None
+    held = np.zeros_like(used)
+    held[list(holder.says)] = holder.wants.milli
+    return held if (used + held <= capacity).all() else None
 
 
 def _model_ok(kind: TypicalPod, node: Node) -> bool:

@@ -1,14 +1,14 @@
 """Classes of pods as arrays, compiled against the nodes (`core.static`) and the other classes (`core.queries`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from longshore.core.arrays import ClassArrays, SpreadTerms, Terms
 from longshore.core.ops import Array
 from longshore.core.padding import ragged
-from longshore.core.pod import AffinityTerm, PodSpec, SpreadConstraint
-from longshore.core.queries import HOSTNAME_KEY, Queries, ResolvedTerm, weighted_terms
+from longshore.core.pod import PodSpec, SpreadConstraint
+from longshore.core.queries import HOSTNAME_KEY, Queries, ResolvedTerm
 from longshore.core.resources import CORE_RESOURCES, pod_requests
 from longshore.core.snapshot import Snapshot
 from longshore.core.static import StaticRows
@@ -29,14 +29,14 @@ class ClassEncoder:
         names = {name for request in self._requests for name, _ in request.amounts}
         # Resources that no pod asks for cannot decide anything: only the asked ones get a column.
         self.resource_names = CORE_RESOURCES + tuple(sorted(names - set(CORE_RESOURCES)))
-        self._repelling = self._distinct(lambda spec: spec.anti_affinity)
-        self._weighing = self._distinct(lambda spec: [term for _, term in weighted_terms(spec)])
+        self._repelled = self._by_class(self.queries.repelling)
+        self._wished = self._by_class(self.queries.weighing)
 
     def encode(self) -> ClassArrays:
         """Compile all classes."""
         specs, static = self.specs, self.static
         soft = [self.queries.spread_constraints(spec) for spec in specs]
-        preferred = [self._preferred(spec) for spec in specs]
+        preferred = [self._preferred(i) for i in range(len(specs))]
         soft_limit = _limits([spec.latency_soft_ms for spec in specs])
         hard_limit = _limits([spec.latency_hard_ms for spec in specs])
         return ClassArrays(
@@ -54,7 +54,7 @@ class ClassEncoder:
             taint_weight=self._per_class(static.taint_weight),
             affinity_weight=self._per_class(static.affinity_weight),
             image_weight=self._per_class(static.image_weight),
-            ports=ragged([self._port_conflicts(spec) for spec in specs], np.int32),
+            ports=ragged([self.queries.port_conflicts(spec.host_ports) for spec in specs], np.int32),
             hard_spread=self._spread([tuple(c for c in spec.spread if c.is_hard) for spec in specs]),
             soft_spread=self._spread([constraints for constraints, _ in soft]),
             soft_is_default=np.array([is_default for _, is_default in soft], bool),
@@ -92,29 +92,24 @@ class ClassEncoder:
 
     def _repelled_by(self, index: int) -> Pairs:
         """The required anti-affinity terms of all classes that match this one."""
-        spec, labels = self.specs[index], self.queries.labels[index]
-        matching = [term for term in self._repelling if self.queries.existing_matches(term, spec, labels)]
-        return [(self.queries.carriers(term), self._key(term.topology_key)) for term in matching]
+        return [(self.queries.carriers(term), self._key(term.topology_key)) for term in self._repelled[index]]
 
-    def _preferred(self, spec: PodSpec) -> list[tuple[int, int, int]]:
+    def _preferred(self, index: int) -> list[tuple[int, int, int]]:
         """(query, key, weight): the class's own wishes, then those that others have about it."""
-        queries, labels = self.queries, dict(spec.labels)
+        queries, spec = self.queries, self.specs[index]
         own = [(wish.weight, wish.term) for wish in spec.preferred_affinity]
         own += [(-wish.weight, wish.term) for wish in spec.preferred_anti_affinity]
-        others = [term for term in self._weighing if queries.existing_matches(term, spec, labels)]
         return [(queries.term(spec, term), self._key(term.topology_key), weight) for weight, term in own] + [
-            (queries.weight(term), self._key(term.topology_key), 1) for term in others
+            (queries.weight(term), self._key(term.topology_key), 1) for term in self._wished[index]
         ]
 
-    def _distinct(self, terms: Callable[[PodSpec], Sequence[AffinityTerm]]) -> list[ResolvedTerm]:
-        return list({self.queries.resolve(spec, term): None for spec in self.specs for term in terms(spec)})
-
-    def _port_conflicts(self, spec: PodSpec) -> list[int]:
-        wanted = spec.host_ports
-        if not wanted:
-            return []
-        held = {port: None for other in self.specs for port in other.host_ports}
-        return [self.queries.ports(port) for port in held if any(port.conflicts(mine) for mine in wanted)]
+    def _by_class(self, terms: Iterable[ResolvedTerm]) -> list[list[ResolvedTerm]]:
+        """List for every class the terms of existing pods that match it."""
+        found: list[list[ResolvedTerm]] = [[] for _ in self.specs]
+        for term in terms:
+            for index in self.queries.matched_by(term):
+                found[index].append(term)
+        return found
 
     def _spread(self, constraints: Sequence[tuple[SpreadConstraint, ...]]) -> SpreadTerms:
         def table(read: Callable[[PodSpec, SpreadConstraint], int], dtype: type) -> Array:

@@ -1,5 +1,6 @@
 """Nodes and their readings as arrays."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -20,7 +21,6 @@ def node_arrays(
     allocatable = [dict(node.allocatable) for node in nodes]
     amounts = [[amount(name, have.get(name, 0)) for name in resource_names] for have in allocatable]
     order = sorted(range(len(nodes)), key=lambda i: nodes[i].name)
-    models = {model: i for i, model in enumerate(sorted({node.gpu_model for node in nodes if node.gpu_count}))}
     points = max((len(node.power.watts_at_load) for node in nodes), default=2)
     most = num_devices(nodes)
     devices = [[WHOLE_GPU_MILLI] * node.gpu_count + [0] * (most - node.gpu_count) for node in nodes]
@@ -31,9 +31,6 @@ def node_arrays(
         domain=_domains(nodes, keys, width),
         name_rank=column(np.argsort(order).tolist(), width, np.int32, fill=width),
         gpu_capacity=matrix(devices, (width, most), np.int64),
-        gpu_model=column(
-            [models[node.gpu_model] if node.gpu_count else -1 for node in nodes], width, np.int32, fill=-1
-        ),
         power_curve=matrix(
             [_resampled(node.power.watts_at_load, points) for node in nodes], (width, points), np.float64
         ),
@@ -55,12 +52,18 @@ def reading_arrays(nodes: Sequence[Node], width: int) -> Readings:
         [reading.connections for reading in measured],
         [reading.traffic_bytes_per_second for reading in measured],
         [reading.cpu_ratio for reading in measured],
+        [reading.watts for reading in measured],
     )
     pairs = [
         (column([v or 0.0 for v in values], width, np.float64), column([v is not None for v in values], width, bool))
-        for values in columns
+        for values in ([_finite(value) for value in measurements] for measurements in columns)
     ]
     return Readings(*(array for pair in pairs for array in pair))
+
+
+def _finite(value: float | None) -> float | None:
+    """Take a reading that is no number for one that is not known: a probe that divides by zero tells nothing."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _domains(nodes: Sequence[Node], keys: Mapping[str, int], width: int) -> Array:

@@ -16,6 +16,9 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+_MAX_NAMES = 24
+"""A message names so many valid names at most: a cluster has thousands of pods."""
+
 
 class LongshoreError(Exception):
     """Something failed in a way that longshore foresaw."""
@@ -57,7 +60,9 @@ class UnknownNameError(InputError):
         self.kind = kind
         self.got = got
         self.valid = tuple(valid)
-        choices = ", ".join(f"`{name}`" for name in self.valid) or "none"
+        choices = ", ".join(f"`{name}`" for name in self.valid[:_MAX_NAMES]) or "none"
+        if len(self.valid) > _MAX_NAMES:
+            choices += f" and {len(self.valid) - _MAX_NAMES} more"
         nearest = nearest_name(got, self.valid)
         super().__init__(
             f"unknown {kind} `{got}`; expected one of: {choices}",

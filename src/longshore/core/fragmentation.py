@@ -9,11 +9,12 @@ count. The objective `fragmentation` and the heuristic `fgd` read this file.
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
-from longshore.core.power import CPU_COLUMN
+from longshore.core.power import cpu_millis_left
 
 _SHARE_SCALE = 1 << 46
 """Shares count in steps of 2^-46, as integers: then F_n is exact, whatever the order in which a library adds. FGD's own
-score cuts a difference of two F_n to an integer, where one rounding more or less would decide."""
+score cuts a difference of two F_n to an integer, where one rounding more or less would decide. With 64 free
+devices (`gpu.MAX_DEVICES`) the sums reach 64000·2^46, which int64 still holds."""
 
 
 def node_fragment(arrays: ClusterArrays, free_milli: Array = None, free_cpu_millis: Array = None) -> Array:
@@ -28,7 +29,7 @@ def node_fragment(arrays: ClusterArrays, free_milli: Array = None, free_cpu_mill
     nodes, tables = arrays.nodes, arrays.tables
     xp = namespace(arrays.state.gpu_used)
     free = xp.maximum(gpu.free_milli(arrays) if free_milli is None else free_milli, 0)
-    cpu = _free_cpu_millis(arrays) if free_cpu_millis is None else free_cpu_millis
+    cpu = cpu_millis_left(arrays) if free_cpu_millis is None else free_cpu_millis
     milli, count = tables.typical_gpu_milli[:, None], tables.typical_gpu_count[:, None]
     num_fitting = xp.zeros((tables.typical_share.shape[0], 1), xp.int64)
     too_full = num_fitting
@@ -47,7 +48,3 @@ def node_fragment(arrays: ClusterArrays, free_milli: Array = None, free_cpu_mill
 def cluster_fragment(arrays: ClusterArrays) -> Array:
     """Return the expected milli-GPU of the whole cluster that are free and of no use."""
     return node_fragment(arrays).sum()
-
-
-def _free_cpu_millis(arrays: ClusterArrays) -> Array:
-    return arrays.nodes.allocatable[:, CPU_COLUMN] - arrays.state.requested[:, CPU_COLUMN]

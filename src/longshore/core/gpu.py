@@ -1,9 +1,14 @@
 """GPU devices inside a node: which ones a pod would take, on every node at once."""
 
+import numpy as np
+
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
 
 WHOLE_GPU_MILLI = 1000
+MAX_DEVICES = 64
+"""The most devices of a node: beyond it the exact sums of `core.fragmentation` would leave int64."""
+
 _FULL = 1 << 30
 
 
@@ -26,20 +31,28 @@ def best_fit(arrays: ClusterArrays, pod_class: Array) -> Array:
     A share goes to the device with the least left over; whole devices are taken in order. Nodes that cannot hold the
     pod get what fits; the filter keeps such nodes away.
     """
-    xp = namespace(arrays.state.gpu_used)
     milli, count = arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]
-    free = free_milli(arrays)
-    usable = (free >= milli) & (arrays.nodes.gpu_capacity > 0)
+    return fullest_first(arrays.nodes.gpu_capacity, free_milli(arrays), milli, count)
+
+
+def fullest_first(capacity: Array, free: Array, milli: Array, count: Array) -> Array:
+    """Take `milli` from the `count` fullest devices that have so much left: `best_fit` on rows of devices."""
+    xp = namespace(free)
+    usable = (free >= milli) & (capacity > 0)
     return take_in_order(xp.where(usable, free, _FULL), usable, milli, count)
 
 
 def take_in_order(preference: Array, usable: Array, milli: Array, count: Array) -> Array:
     """Take `milli` from the `count` usable devices with the lowest preference, the first of equals first."""
     xp = namespace(preference)
+    if xp is np and not milli:
+        return np.zeros(preference.shape, np.int64)  # most pods want no GPU
     devices = xp.arange(preference.shape[1])
-    # The rank of a device = how many come before it; few devices per node make the square cheap.
-    before = (preference[:, None, :] < preference[:, :, None]) | (
-        (preference[:, None, :] == preference[:, :, None]) & (devices[None, None, :] < devices[None, :, None])
-    )
-    rank = (before & usable[:, None, :]).sum(axis=2)
+    # The rank of a device = how many usable ones come before it. One device at a time: all pairs at once would fill
+    # the memory, and XLA sorts short rows many times slower than it compares them.
+    rank = xp.zeros(preference.shape, xp.int64)
+    for device in range(preference.shape[1]):
+        other = preference[:, device, None]
+        is_before = (other < preference) | ((other == preference) & (device < devices))
+        rank = rank + (is_before & usable[:, device, None])
     return xp.where(usable & (rank < count), milli, 0)

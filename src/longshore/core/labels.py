@@ -3,14 +3,20 @@
 A selector that is `None` matches nothing (Kubernetes' nil); one without requirements matches everything.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+from longshore.core.quantity import INT64_MAX
 
 Labels = tuple[tuple[str, str], ...]
 """Sorted (key, value) pairs: hashable, so that equal pods share one class."""
 
-INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _INT64_DIGITS = 19
+
+_LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_PREFIX_PART = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_NAME, _LONGEST_PREFIX = 63, 253
 
 
 class Requirement(NamedTuple):
@@ -63,6 +69,42 @@ class Selector(NamedTuple):
         return Selector(equal + self.requirements)
 
 
+def is_parsable(requirement: Requirement) -> bool:
+    """Say whether upstream can read the requirement (`labels.NewRequirement`).
+
+    The API server stores requirements that the scheduler then cannot read: what follows from that differs by where they
+    stand, and is the reader's business.
+    """
+    values = requirement.values
+    match requirement.operator:
+        case "In" | "NotIn":
+            has_values = bool(values)
+        case "Exists" | "DoesNotExist":
+            has_values = not values
+        case "Gt" | "Lt":
+            has_values = len(values) == 1 and parse_int64(values[0]) is not None
+        case _:
+            return False
+    return has_values and _is_label_key(requirement.key) and all(_is_label_value(value) for value in values)
+
+
+def find_unparsable(selectors: Iterable[Selector | None]) -> Requirement | None:
+    """Return the first requirement of the selectors that upstream cannot read, None if it can read them all."""
+    requirements = (requirement for selector in selectors if selector for requirement in selector.requirements)
+    return next((requirement for requirement in requirements if not is_parsable(requirement)), None)
+
+
+def _is_label_key(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    if slash and (len(prefix) > _LONGEST_PREFIX or not all(map(_PREFIX_PART.fullmatch, prefix.split(".")))):
+        return False
+    return bool(name) and _is_label_value(name)
+
+
+def _is_label_value(value: str) -> bool:
+    return not value or (len(value) <= _LONGEST_NAME and _LABEL_NAME.fullmatch(value) is not None)
+
+
 def selector_matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
     """Match labels; no selector matches nothing."""
     return selector is not None and selector.matches(labels)
@@ -82,4 +124,4 @@ def parse_int64(text: str) -> int | None:
     if len(significant) > _INT64_DIGITS:
         return None  # before Python looks at it: it refuses to read some thousands of digits
     value = int(significant or "0") * (-1 if text[0] == "-" else 1)
-    return value if INT64_MIN <= value <= INT64_MAX else None
+    return value if -INT64_MAX - 1 <= value <= INT64_MAX else None

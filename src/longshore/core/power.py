@@ -65,6 +65,11 @@ def use_ratio(requested: Array, allocatable: Array) -> Array:
     return xp.where(has_any, requested / xp.where(has_any, allocatable, 1), 0.0)
 
 
+def cpu_millis_left(arrays: ClusterArrays) -> Array:
+    """Return the CPU that no pod has asked for, int64 [nodes]; below 0 on an over-committed node."""
+    return arrays.nodes.allocatable[:, CPU_COLUMN] - arrays.state.requested[:, CPU_COLUMN]
+
+
 def watts_at(power_curve: Array, cpu_ratio: Array) -> Array:
     """Read every node's curve [nodes, points] at its CPU use [nodes]."""
     xp = namespace(power_curve)
@@ -141,7 +146,7 @@ def pwr_node_watts(
     xp = namespace(state.requested)
     capacity = nodes.allocatable[:, CPU_COLUMN]
     free = nodes.gpu_capacity - state.gpu_used if free_milli is None else free_milli
-    free_cpu = capacity - state.requested[:, CPU_COLUMN] if free_cpu_millis is None else free_cpu_millis
+    free_cpu = cpu_millis_left(arrays) if free_cpu_millis is None else free_cpu_millis
     has_device = nodes.gpu_capacity > 0
     num_idle = (has_device & (free >= WHOLE_GPU_MILLI)).sum(axis=-1)
     num_busy = has_device.sum(axis=-1) - num_idle

@@ -51,6 +51,11 @@ class PersistentVolumeClaim(NamedTuple):
     name: str
     volume_name: str = ""
     access_modes: tuple[str, ...] = ()
+    is_half_bound: bool = False
+    """It names a volume, and the volume controller has not confirmed that yet."""
+    is_lost: bool = False
+    """The volume that it was bound to is gone."""
+    is_being_deleted: bool = False
 
 
 class TypicalPod(NamedTuple):

@@ -5,12 +5,14 @@ Equal rows are stored once: thousands of classes share a handful of toleration s
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 
-from longshore.core.labels import Requirement
+from longshore.core.labels import Requirement, is_parsable
 from longshore.core.node import Node, Taint
 from longshore.core.pod import NodeSelectorTerm, PodSpec, Toleration
 from longshore.core.snapshot import PersistentVolume, Snapshot
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable")
+# Only these keep a pod away; upstream passes over effects that it does not know.
+_REJECTING = ("NoSchedule", "NoExecute")
 
 _ZONE_KEYS = (
     "failure-domain.beta.kubernetes.io/zone",
@@ -83,7 +85,7 @@ class StaticRows:
         """Nodes without a NoSchedule or NoExecute taint that the pod does not tolerate."""
 
         def allowed(taints: tuple[Taint, ...]) -> bool:
-            return all(taint.effect == "PreferNoSchedule" or tolerates(spec.tolerations, taint) for taint in taints)
+            return all(taint.effect not in _REJECTING or tolerates(spec.tolerations, taint) for taint in taints)
 
         return self.masks.index(("taints", spec.tolerations), lambda: _by_taints(self.nodes, allowed))
 
@@ -92,11 +94,12 @@ class StaticRows:
         if not spec.node_selector and spec.node_affinity is None:
             return 0
         wanted, terms = spec.node_selector, spec.node_affinity
+        readable = _readable(terms or ())
 
         def allowed(node: Node, labels: dict[str, str]) -> bool:
             if any(labels.get(key) != value for key, value in wanted):
                 return False
-            return terms is None or any(term_matches(term, node.name, labels) for term in terms)
+            return terms is None or any(_holds(term, node.name, labels) for term in readable)
 
         key = ("affinity", wanted, terms)
         return self.masks.index(key, lambda: [allowed(node, labels) for node, labels in self._labelled()])
@@ -110,13 +113,17 @@ class StaticRows:
 
     def volume_affinity(self, spec: PodSpec) -> int:
         """Nodes from which the pod's bound volumes can be used, by the volumes' own node affinity."""
-        affinities = tuple(volume.node_affinity for volume in self._bound_volumes(spec) if volume.node_affinity is not None)
+        affinities = tuple(
+            volume.node_affinity for volume in self._bound_volumes(spec) if volume.node_affinity is not None
+        )
         if not affinities:
             return 0
 
+        readable = [_readable(terms) for terms in affinities]
+
         def allowed(labels: dict[str, str]) -> bool:
             # Upstream asks with the labels alone: conditions on a node's name say nothing here.
-            return all(any(term_matches(term, None, labels) for term in terms) for terms in affinities)
+            return all(any(_holds(term, None, labels) for term in terms) for terms in readable)
 
         return self.masks.index(("volume-affinity", affinities), lambda: [allowed(labels) for labels in self.labels])
 
@@ -142,8 +149,10 @@ class StaticRows:
         if not preferences:
             return 0
 
+        readable = [wish for wish in preferences if _readable((wish.term,))]
+
         def weight(node: Node, labels: dict[str, str]) -> int:
-            return sum(wish.weight for wish in preferences if term_matches(wish.term, node.name, labels))
+            return sum(wish.weight for wish in readable if _holds(wish.term, node.name, labels))
 
         key = ("affinity", preferences)
         return self.weights.index(key, lambda: [weight(node, labels) for node, labels in self._labelled()])
@@ -220,10 +229,26 @@ def term_matches(term: NodeSelectorTerm, node_name: str | None, labels: dict[str
 
     Without a node name, conditions on fields are passed over.
     """
-    if not (term.expressions or term.fields):
-        return False
-    if any(len(field.values) != 1 or field.operator not in ("In", "NotIn") for field in term.fields):
-        return False
+    return bool(_readable((term,))) and _holds(term, node_name, labels)
+
+
+def find_unparsable_in(term: NodeSelectorTerm) -> Requirement | None:
+    """Return the first requirement of a term that upstream cannot read, None if it can read them all."""
+    for requirement in term.expressions:
+        if not is_parsable(requirement):
+            return requirement
+    for field in term.fields:
+        if len(field.values) != 1 or field.operator not in ("In", "NotIn"):
+            return field
+    return None
+
+
+def _readable(terms: Sequence[NodeSelectorTerm]) -> list[NodeSelectorTerm]:
+    """Leave out the terms that match nothing, on whatever node."""
+    return [term for term in terms if (term.expressions or term.fields) and find_unparsable_in(term) is None]
+
+
+def _holds(term: NodeSelectorTerm, node_name: str | None, labels: dict[str, str]) -> bool:
     if not all(requirement.matches(labels) for requirement in term.expressions):
         return False
     if node_name is None:

@@ -13,7 +13,7 @@ from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.core.place import place
 from longshore.core.pod import Pod
-from longshore.filters.unsupported import find_unsupported
+from longshore.filters.unsupported import find_unreadable, find_unsupported
 from longshore.objectives.base import Transition
 from longshore.objectives.weighted import Weighted
 from longshore.policies.heuristics.base import Heuristic
@@ -35,23 +35,22 @@ def decide(encoded: Encoded, pod: Pod, chooser: Chooser, objective: Weighted | N
         return Decision(pod.key, chooser.name, None, {}, {}, pending_reason=held_back), encoded
     arrays, index = encoded.arrays, encoded.class_of(pod)
     pod_class = np.asarray(index)
-    mask = filters.feasible(arrays, pod_class, chooser.filters)
-    rejections = filters.rejections(encoded, index, chooser.filters)
+    mask, rejections = filters.judge(encoded, index, chooser.filters)
     if not mask.any():
         reason = summary(len(encoded.node_names), rejections.values())
         return Decision(pod.key, chooser.name, None, {}, rejections, pending_reason=reason), encoded
     scores = chooser.heuristic.score(arrays, pod_class, mask)
-    node = int(choose(arrays, scores, mask, has_random_ties=chooser.heuristic.has_random_ties))
+    node, runner_up = _best_two(encoded, chooser.heuristic, scores, mask)
     devices = chooser.heuristic.devices(arrays, pod_class)[node]
     after = place(arrays, pod_class, np.asarray(node), devices)
-    names = encoded.node_names
+    names, candidates = encoded.node_names, np.flatnonzero(mask)
     decision = Decision(
         pod=pod.key,
         policy=chooser.name,
         node=names[node],
-        scores={names[i]: float(scores[i]) for i in np.flatnonzero(mask)},
+        scores={names[i]: float(score) for i, score in zip(candidates, scores[candidates].tolist(), strict=True)},
         rejections=rejections,
-        runner_up=_runner_up(names, scores, mask, node),
+        runner_up=None if runner_up < 0 else names[runner_up],
         terms=_terms(objective, Transition(arrays, after, pod_class, np.asarray(node))),
     )
     return decision, replace(encoded, arrays=after)
@@ -77,6 +76,11 @@ def summary(num_nodes: int, rejections: Iterable[Rejection]) -> str:
 def _held_back(encoded: Encoded, pod: Pod) -> str | None:
     if pod.scheduling_gates:
         return f"scheduling is gated by {', '.join(pod.scheduling_gates)}"
+    if pod.spec.is_terminating:
+        return "it is being deleted"
+    unreadable = find_unreadable(pod.spec)
+    if unreadable:
+        return "; ".join(unreadable)
     needs = find_unsupported(pod, encoded.snapshot)
     if needs:
         return "; ".join(
@@ -85,9 +89,11 @@ def _held_back(encoded: Encoded, pod: Pod) -> str | None:
     return None
 
 
-def _runner_up(names: tuple[str, ...], scores: Array, mask: Array, node: int) -> str | None:
+def _best_two(encoded: Encoded, heuristic: Heuristic, scores: Array, mask: Array) -> tuple[int, int]:
+    """Return the chosen node, and the one that would have been chosen without it; -1 = none."""
+    node = int(choose(encoded.arrays, scores, mask, has_random_ties=heuristic.has_random_ties))
     others = mask & (np.arange(len(mask)) != node)
-    return names[int(np.argmax(np.where(others, scores, -np.inf)))] if others.any() else None
+    return node, int(choose(encoded.arrays, scores, others, has_random_ties=heuristic.has_random_ties))
 
 
 def _terms(objective: Weighted | None, step: Transition) -> dict[str, float]:

@@ -5,6 +5,7 @@ Every policy meets the same traces, seed by seed; ties that a policy breaks at r
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -27,6 +28,8 @@ BASELINE = "kube-default"
 # Memory that the measurements of traces played together may take.
 _BATCH_BYTES = 512 * 1024**2
 _BYTES_PER_STEP = 128
+# Rounding of sums that are added up in another order.
+_TOLERANCE = 1e-9
 
 Progress = Callable[[str, int, int], None]
 """(what is being done, how much is done, how much there is)."""
@@ -202,18 +205,19 @@ def _play_all(
     for group in dict.fromkeys(chooser.filters for chooser in choosers):
         members = [number for number, chooser in enumerate(choosers) if chooser.filters == group]
         for traces in _batches(compiled, len(members)):
-            measured = play(
-                [compiled[trace] for trace in traces],
-                [choosers[member].heuristic for member in members],
-                objective,
-                filters=group,
-                progress=lambda done, _, before=finished: tell("playing", before + done, total),
-            )
-            runs = make_runs([compiled[trace] for trace in traces], measured)
+            heuristics = [choosers[member].heuristic for member in members]
+            advance = partial(_advance, tell, finished, total)
+            batch = [compiled[trace] for trace in traces]
+            measured = play(batch, heuristics, objective, filters=group, progress=advance)
+            runs = make_runs(batch, measured)
             for name, found in measure_all(runs).items():
                 values[name][np.ix_(members, traces)] = found
             finished += len(members) * len(traces)
     return values
+
+
+def _advance(tell: Progress, before: int, total: int, done: int, _in_batch: int) -> None:
+    tell("playing", before + done, total)
 
 
 def _batches(compiled: Sequence[Compiled], num_policies: int) -> list[list[int]]:
@@ -228,13 +232,28 @@ def _bounds(
     compiled: Sequence[Compiled], objective: Weighted, values: Mapping[str, Array], tell: Progress
 ) -> dict[str, Bound]:
     found = bound_traces(compiled, objective, progress=lambda done, total: tell("bounds", done, total))
-    # A beam's value is what somebody can do; a policy that does better raises it.
-    reward = np.where(values["pending"] == 0, values["reward"], -np.inf).max(axis=0)
     for number, bounds in enumerate(found):
-        bound = bounds["reward"]
-        if bound.value is not None and not bound.is_exact and bound.is_reached and reward[number] > bound.value:
-            bounds["reward"] = replace(bound, value=float(reward[number]), method=f"a policy, above {bound.method}")
+        # Of a policy that leaves pods waiting a bound says nothing.
+        counts = values["pending"][:, number] == 0
+        for name in bounds:
+            if name in values and counts.any():
+                bounds[name] = _with_policies(bounds[name], values[name][counts, number])
     return summarise(found)
+
+
+def _with_policies(bound: Bound, reached: Array) -> Bound:
+    """Learn from what the policies did: one at a proven limit shows the optimum, one above a beam raises its value."""
+    if bound.value is None or bound.is_exact:
+        return bound
+    sign = 1.0 if METRICS[bound.metric].better == "more" else -1.0
+    best = sign * float((sign * reached).max())
+    tolerance = _TOLERANCE * max(1.0, abs(bound.value))
+    if not bound.is_reached:
+        is_reached = abs(best - bound.value) <= tolerance
+        return replace(bound, is_exact=is_reached, is_reached=is_reached)
+    if sign * best > sign * bound.value + tolerance:
+        return replace(bound, value=best, method=f"{bound.method}, passed by a policy")
+    return bound
 
 
 def _row(number: int, chooser: Chooser, values: Mapping[str, Array], baseline: int, first: Compiled) -> Row:

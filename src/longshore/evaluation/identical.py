@@ -77,11 +77,33 @@ class Identical:
     """From the first event to the end."""
     objective: Objective | None
     filters: tuple[str, ...]
+    alike: tuple[Array, ...]
+    """Nodes that differ in nothing but their names, each group as columns of a state."""
 
     @property
     def num_nodes(self) -> int:
         """Length of a state."""
         return len(self.cluster.nodes.is_real)
+
+    @property
+    def has_single_leaving(self) -> bool:
+        """Pods leave one by one, so that it matters where each is."""
+        return any(move.kind == MoveKind.LEAVE for move in self.moves)
+
+    def canonical(self, states: Array) -> tuple[Array, Array]:
+        """Sort pods within groups of nodes that are alike, since states that differ only in that are as good.
+
+        Returns:
+            The sorted states [states, nodes], and for each node the column that it has become [states, nodes].
+        """
+        ordered, column = states.copy(), np.tile(np.arange(states.shape[1]), (len(states), 1))
+        for group in self.alike:
+            order = np.argsort(-states[:, group], axis=1, kind="stable")
+            ordered[:, group] = np.take_along_axis(states[:, group], order, axis=1)
+            moved = np.empty_like(order)
+            np.put_along_axis(moved, order, np.broadcast_to(group, order.shape), axis=1)
+            column[:, group] = moved
+        return ordered, column
 
     def facts(self, states: Array, latency_ms: Array) -> Facts:
         """Work out what is known of `states` [states, nodes]."""
@@ -91,7 +113,7 @@ class Identical:
             part = states[first : first + _CHUNK]
             rows[: len(part)] = part
             found = _facts(self.cluster, rows, latency_ms, objective=self.objective, filters=self.filters)
-            parts.append(jax.tree.map(lambda leaf, size=len(part): np.asarray(leaf)[:size], found))
+            parts.append([np.asarray(leaf)[: len(part)] for leaf in found])
         return Facts(*(np.concatenate(leaves) for leaves in zip(*parts, strict=True)))
 
 
@@ -118,7 +140,20 @@ def make_identical(
         seconds=measured.end - measured.start,
         objective=objective,
         filters=filters,
+        alike=_alike(compiled),
     )
+
+
+def _alike(compiled: Compiled) -> tuple[Array, ...]:
+    cluster = compiled.params.cluster
+    # What only tells nodes apart, and what no objective reads of pods without constraints about each other.
+    nodes = cluster.nodes._replace(name_rank=None, domain=None)
+    per_node = [leaf for leaf in (*nodes, *cluster.readings) if leaf is not None]
+    per_node += [compiled.params.is_present, compiled.params.latency_ms.T, static_mask(cluster).T]
+    groups: dict[bytes, list[int]] = {}
+    for node in range(len(cluster.nodes.is_real)):
+        groups.setdefault(b"".join(np.ascontiguousarray(leaf[node]).tobytes() for leaf in per_node), []).append(node)
+    return tuple(np.array(group) for group in groups.values() if len(group) > 1)
 
 
 @partial(jax.jit, static_argnames=("objective", "filters"))

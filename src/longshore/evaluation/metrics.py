@@ -140,7 +140,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             "1", "more", "the same divided by the number of placements", lambda r: _share(_reward(r), _placements(r))
         ),
         "active_nodes": Metric(
-            "nodes", "less", "nodes with at least one pod, mean over time", lambda r: over_time(r, r.measured.active_nodes)
+            "nodes",
+            "less",
+            "nodes with at least one pod, mean over time",
+            lambda r: over_time(r, r.measured.active_nodes),
         ),
         "peak_nodes": Metric(
             "nodes",
@@ -200,9 +203,9 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "success_rate": Metric(
             "share",
             "more",
-            "placements that keep the hard limit and switch no node on while one that is on could take the pod, by the "
-            "pods created; the dashboard of the thesis shows it for every 30 pods",
-            lambda r: _share(is_success(r).sum(axis=2), r.pods),
+            "placements that keep the hard limit and switch no node on while one that is on could take the pod, by all "
+            "placements and the pods that were never placed; the thesis' dashboard shows it for every 30 pods",
+            lambda r: _share(is_success(r).sum(axis=2), _placements(r) + _unschedulable(r)),
         ),
         "placements": Metric(
             "pods",
@@ -225,6 +228,6 @@ def render_table() -> str:
     """Return the definitions as a Markdown table, for the docs."""
     lines = ["| metric | unit | better | definition |", "|---|---|---|---|"]
     for name, metric in METRICS.items():
-        better = "–" if metric.better == "neither" else metric.better
+        better = "-" if metric.better == "neither" else metric.better
         lines.append(f"| `{name}` | {metric.unit} | {better} | {metric.definition} |")
     return "\n".join(lines) + "\n"

@@ -1,105 +1,154 @@
-"""The best placements that a wide beam finds, where pods leave one by one as in `test2`.
+"""The best placements that a wide beam finds, where dynamic programming cannot go: `test2`, or many nodes.
 
-A state is the node of every pod that runs. At each pod the beam tries every node and keeps the states with the highest
-sum of what they have earned and the most that they can still earn (by the relaxed dynamic program, which is never too
-low). What it finds somebody could do; it is the optimum if no state that was dropped could have earned more.
+A state is the node of every pod that runs, or just the pods per node where all pods of a moment leave together. At each
+pod the beam tries every node and keeps the states with the highest sum of what they have earned and the most that they
+can still earn (by the relaxed dynamic program, which is never too low; without it, just what they have earned). What it
+finds somebody could do; it is the optimum if no state that was dropped could have earned more.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from longshore.core.errors import InputError
 from longshore.core.ops import Array
 from longshore.evaluation.base import Bound
-from longshore.evaluation.identical import HELD, MoveKind
-from longshore.evaluation.optimum_dp import Layer, Table, state_keys, values
+from longshore.evaluation.identical import HELD, Identical, Move, MoveKind
+from longshore.evaluation.optimum_dp import Table, state_keys, values
 
 DEFAULT_WIDTH = 4096
+WIDTH_WITHOUT_TABLE = 512
+"""Without the table every state's reward is worked out anew: a hundred times the cost."""
+_MOST_WITHOUT_TABLE = 50_000
 # Relative rounding of sums of rewards: a state within it of the best could not have earned more.
 _TOLERANCE = 1e-9
 
 
-class _Beam:
+class _Beam(NamedTuple):
     """The states that are kept; every array has one row per state."""
 
-    def __init__(self, num_nodes: int) -> None:
-        self.pods: list[int] = []
-        """Pods that run, by columns of `where`."""
-        self.where: Array = np.zeros((1, 0), np.int8)
-        self.states: Array = np.zeros((1, num_nodes), np.int64)
-        self.earned: Array = np.zeros(1)
+    pods: tuple[int, ...]
+    """Pods that run, by columns of `where`."""
+    where: Array  # [states, pods] int16
+    states: Array  # [states, nodes] int64
+    earned: Array  # [states] float64
 
-    def take(self, rows: Array) -> None:
+    def rows(self, rows: Array) -> "_Beam":
         """Keep these rows."""
-        self.where, self.states, self.earned = self.where[rows], self.states[rows], self.earned[rows]
+        return _Beam(self.pods, self.where[rows], self.states[rows], self.earned[rows])
 
-    def come(self, pod: int, layer: Layer, gain: Array) -> None:
-        """Place a pod on every node that can take it."""
-        rows = np.searchsorted(layer.keys, state_keys(self.states))
-        parent, node = np.nonzero(layer.facts.is_feasible[rows])
-        earned = self.earned[parent] + gain[rows[parent], node]
-        self.take(parent)
-        self.earned = earned
-        self.where = np.column_stack([self.where, node.astype(np.int8)])
-        self.states = self.states.copy()
-        self.states[np.arange(len(node)), node] += 1
-        self.pods = [*self.pods, pod]
 
-    def leave(self, pod: int) -> None:
-        """Take one pod away."""
-        column = self.pods.index(pod)
-        self.states = self.states.copy()
-        self.states[np.arange(len(self.states)), self.where[:, column]] -= 1
-        self.where = np.delete(self.where, column, axis=1)
-        self.pods = [other for other in self.pods if other != pod]
+class _Known(NamedTuple):
+    """What the beam reads of its states."""
 
-    def clear(self) -> None:
-        """Take all pods away."""
-        self.pods, self.where = [], self.where[:, :0]
-        self.states = np.zeros_like(self.states)
-
-    def merge(self) -> None:
-        """Of equal states keep the one that has earned most."""
-        order = np.lexsort((-self.earned, self._hashes()))
-        hashes = self._hashes()[order]
-        self.take(order[np.concatenate([[True], hashes[1:] != hashes[:-1]])])
-
-    def _hashes(self) -> Array:
-        # Two different states with one hash (2^-64) would only lose one of them.
-        factors = np.random.default_rng(len(self.pods)).integers(1, 2**63, self.where.shape[1], np.uint64)
-        return (self.where.astype(np.uint64) + np.uint64(1)) @ (factors | np.uint64(1))
+    is_feasible: Array  # [states, nodes] bool
+    gain: Array  # [states, nodes] float64
+    held: Array  # [states, 3] float64
 
 
 def best_found(table: Table, metric: str, *, width: int = DEFAULT_WIDTH) -> Bound:
     """Search for the best `reward`, or for the least of the time-weighted metrics of `identical.HELD`."""
-    to_come = values(table, metric)
-    problem, is_reward = table.problem, metric == "reward"
-    beam, dropped = _Beam(problem.num_nodes), -np.inf
-    for number, (move, layer) in enumerate(zip(problem.moves, table.layers[:-1], strict=True)):
-        rows = np.searchsorted(layer.keys, state_keys(beam.states))
-        if not is_reward:
-            beam.earned = beam.earned - layer.facts.held[rows, HELD.index(metric)] * move.seconds
-        if move.kind == MoveKind.COME:
-            beam.come(move.pod, layer, layer.facts.reward if is_reward else np.zeros_like(layer.facts.reward))
-        elif move.kind == MoveKind.LEAVE:
-            beam.leave(move.pod)
-        else:
-            beam.clear()
-        beam.merge()
-        reached = np.searchsorted(table.layers[number + 1].keys, state_keys(beam.states))
-        hope = beam.earned + to_come[number + 1][reached]
+    return _search(table.problem, metric, width, table)
+
+
+def best_found_without_table(problem: Identical, metric: str, *, width: int = WIDTH_WITHOUT_TABLE) -> Bound:
+    """Search where there are too many states for `optimum_dp.make_table`.
+
+    Raises:
+        InputError: the search would take minutes, or a pod may have to wait.
+    """
+    size = len(problem.moves) * problem.num_nodes
+    if size > _MOST_WITHOUT_TABLE:
+        raise InputError(
+            f"pods times nodes is {size}, expected at most {_MOST_WITHOUT_TABLE}",
+            "fewer nodes or fewer pods are searched",
+        )
+    return _search(problem, metric, width, None)
+
+
+def _search(problem: Identical, metric: str, width: int, table: Table | None) -> Bound:
+    to_come = None if table is None else values(table, metric)
+    start = np.zeros((1, problem.num_nodes), np.int64)
+    beam, dropped = _Beam((), np.zeros((1, 0), np.int16), start, np.zeros(1)), -np.inf
+    for number, move in enumerate(problem.moves):
+        known = _known(problem, table, number, move, beam.states)
+        if metric != "reward":
+            beam = beam._replace(earned=beam.earned - known.held[:, HELD.index(metric)] * move.seconds)
+            known = known._replace(gain=np.zeros_like(known.gain))
+        beam = _merged(problem, _moved(beam, move, known))
+        hope = beam.earned
+        if table is not None and to_come is not None:
+            hope = hope + to_come[number + 1][_lookup(table, number + 1, beam.states)[0]]
         if len(hope) > width:
             order = np.argsort(-hope, kind="stable")
-            dropped = max(dropped, float(hope[order[width]]))
-            beam.take(order[:width])
-    return _bound(table, metric, beam, to_come[-1], dropped, width)
+            # Without the table nobody knows what a dropped state could still have earned.
+            dropped = max(dropped, float(hope[order[width]])) if table is not None else np.inf
+            beam = beam.rows(order[:width])
+    return _bound(problem, metric, beam, dropped, width)
 
 
-def _bound(table: Table, metric: str, beam: _Beam, last: Array, dropped: float, width: int) -> Bound:
-    rows = np.searchsorted(table.layers[-1].keys, state_keys(beam.states))
-    total = float((beam.earned + last[rows]).max())
+def _bound(problem: Identical, metric: str, beam: _Beam, dropped: float, width: int) -> Bound:
+    total = float(beam.earned.max())
+    if metric != "reward":
+        held = problem.facts(beam.states, np.zeros(problem.num_nodes)).held[:, HELD.index(metric)]
+        total = float((beam.earned - held * problem.last_seconds).max())
     is_exact = dropped <= total + _TOLERANCE * max(1.0, abs(total))
     found = Bound(metric, total, f"beam({width})", is_exact=is_exact, is_reached=True)
-    if metric == "reward":
-        return found
-    return replace(found, value=-total / max(table.problem.seconds, 1e-12))
+    return found if metric == "reward" else replace(found, value=-total / max(problem.seconds, 1e-12))
+
+
+def _known(problem: Identical, table: Table | None, number: int, move: Move, states: Array) -> _Known:
+    """Look the states up in the table, or work them out."""
+    if table is not None:
+        row, column = _lookup(table, number, states)
+        facts = table.layers[number].facts
+    else:
+        ordered, column = problem.canonical(states)
+        distinct, row = np.unique(ordered, axis=0, return_inverse=True)
+        row = row.reshape(-1)
+        facts = problem.facts(distinct, move.latency_ms)
+    is_feasible, gain = facts.is_feasible[row[:, None], column], facts.reward[row[:, None], column]
+    if move.kind == MoveKind.COME and not is_feasible.any(axis=1).all():
+        raise InputError("a pod may have to wait; expected a trace in which some node always has room")
+    return _Known(is_feasible, gain, facts.held[row])
+
+
+def _lookup(table: Table, number: int, states: Array) -> tuple[Array, Array]:
+    """Return each state's row in a layer, and for each node its column there."""
+    ordered, column = table.problem.canonical(states)
+    return np.searchsorted(table.layers[number].keys, state_keys(ordered)), column
+
+
+def _moved(beam: _Beam, move: Move, known: _Known) -> _Beam:
+    """Return the states after a move: for a pod that comes, one for every node that can take it."""
+    if move.kind == MoveKind.CLEAR:
+        return beam._replace(pods=(), where=beam.where[:, :0], states=np.zeros_like(beam.states))
+    if move.kind == MoveKind.LEAVE:
+        at = beam.pods.index(move.pod)
+        states = beam.states.copy()
+        states[np.arange(len(states)), beam.where[:, at]] -= 1
+        return beam._replace(
+            pods=beam.pods[:at] + beam.pods[at + 1 :], where=np.delete(beam.where, at, axis=1), states=states
+        )
+    parent, node = np.nonzero(known.is_feasible)
+    grown = beam.rows(parent)
+    states = grown.states.copy()
+    states[np.arange(len(node)), node] += 1
+    return _Beam(
+        pods=(*beam.pods, move.pod),
+        where=np.column_stack([grown.where, node.astype(np.int16)]),
+        states=states,
+        earned=grown.earned + known.gain[parent, node],
+    )
+
+
+def _merged(problem: Identical, beam: _Beam) -> _Beam:
+    """Of states that are as good as each other keep the one that has earned most."""
+    told_apart = beam.where if problem.has_single_leaving else problem.canonical(beam.states)[0]
+    # Two different states with one hash (2^-64) would only lose one of them.
+    factors = np.random.default_rng(1).integers(1, 2**63, told_apart.shape[1], np.uint64) | np.uint64(1)
+    hashes = (told_apart.astype(np.uint64) + np.uint64(1)) @ factors
+    order = np.lexsort((-beam.earned, hashes))
+    ordered = hashes[order]
+    return beam.rows(order[np.concatenate([[True], ordered[1:] != ordered[:-1]])])

@@ -15,14 +15,14 @@ from longshore.core.ops import Array
 from longshore.evaluation.base import Bound
 from longshore.evaluation.identical import HELD, Facts, Identical, Move, MoveKind
 
-MOST_STATES = 300_000
+MOST_STATES = 200_000
 """Of all moves together; a few seconds."""
 
 
 class Layer(NamedTuple):
     """The states that can be before a move, or after the last one."""
 
-    states: Array  # [states, nodes] int64, sorted by key
+    states: Array  # [states, nodes] int64, canonical, sorted by key
     keys: Array  # [states] bytes; one per state
     facts: Facts
     following: Array  # [states, choices] int64 rows of the next layer; -1 = not possible
@@ -39,7 +39,7 @@ class Table:
     @property
     def is_exact(self) -> bool:
         """No single pod leaves."""
-        return all(move.kind != MoveKind.LEAVE for move in self.problem.moves)
+        return not self.problem.has_single_leaving
 
 
 def make_table(problem: Identical, *, most_states: int = MOST_STATES) -> Table:
@@ -63,7 +63,8 @@ def make_table(problem: Identical, *, most_states: int = MOST_STATES) -> Table:
         if not is_possible.any(axis=1).all():
             raise InputError("a pod may have to wait; expected a trace in which some node always has room")
         following = np.full(is_possible.shape, -1, np.int64)
-        kept, inverse = np.unique(state_keys(reached[is_possible]), return_inverse=True)
+        after, _ = problem.canonical(reached[is_possible])
+        kept, inverse = np.unique(state_keys(after), return_inverse=True)
         following[is_possible] = inverse.reshape(-1)
         layers.append(Layer(states, state_keys(states), facts, following))
         states = states_of_keys(kept, problem.num_nodes)

@@ -20,6 +20,9 @@ from longshore.simulator.params import Compiled
 
 Metric = Literal["active_nodes", "watts", "watts_idle_off"]
 
+_AtMoments = Callable[[Packing, Array, Array, Array], Array]
+"""(packing, counts [moments, groups], nodes that are up, nodes that take pods) -> [moments]."""
+
 METHOD = "bin packing"
 # Each set of nodes is one more bound to take the largest of; with many sets the later ones seldom matter.
 _MOST_NODE_SETS = 64
@@ -40,7 +43,7 @@ def bound_over_time(compiled: Compiled, metric: Metric) -> Bound:
 
 def bound_at_moments(packing: Packing, moments: Timeline, metric: Metric) -> Array:
     """Bound a metric at every moment [moments]."""
-    bounds: dict[str, Callable[[Packing, Array, Array, Array], Array]] = {
+    bounds: dict[str, _AtMoments] = {
         "active_nodes": lambda packing, counts, _up, takes: fewest_nodes(packing, counts, takes),
         "watts": least_watts_idle_on,
         "watts_idle_off": least_watts_idle_off,
@@ -62,20 +65,25 @@ def bound_at_moments(packing: Packing, moments: Timeline, metric: Metric) -> Arr
 
 def fewest_nodes(packing: Packing, counts: Array, takes_pods: Array) -> Array:
     """Return a lower bound on the nodes that hold `counts` [moments, groups] of pods [moments]."""
-    bound = np.zeros(len(counts))
+    bound, apart = np.zeros(len(counts)), np.zeros(len(counts))
+    is_used = np.zeros_like(takes_pods)
     for nodes in _node_sets(packing, takes_pods):
         # Pods that may go nowhere else must share these nodes.
         confined = ~(packing.allowed & takes_pods & ~nodes).any(axis=1)
         kept = counts * confined
-        bound = np.maximum(bound, _largest_first(packing, kept, nodes))
-        bound = np.maximum(bound, _l2(packing, kept, nodes))
-    return np.minimum(bound, takes_pods.sum())
+        within = np.maximum(_largest_first(packing, kept, nodes), _l2(packing, kept, nodes))
+        bound = np.maximum(bound, within)
+        # What is needed in sets without a common node adds up; small sets first leave most of them apart.
+        if not (is_used & nodes).any():
+            apart, is_used = apart + within, is_used | nodes
+    return np.minimum(np.maximum(bound, apart), takes_pods.sum())
 
 
 def _node_sets(packing: Packing, takes_pods: Array) -> list[Array]:
-    """Return all nodes, and each set that some group is confined to."""
-    sets = {row.tobytes(): row for row in [takes_pods, *(packing.allowed & takes_pods)] if row.any()}
-    return list(sets.values())[:_MOST_NODE_SETS]
+    """Return each set that some group is confined to, small ones first, and all nodes."""
+    sets = {row.tobytes(): row for row in packing.allowed & takes_pods if row.any()}
+    ordered = sorted(sets.values(), key=lambda row: int(row.sum()))
+    return [*ordered[:_MOST_NODE_SETS], takes_pods]
 
 
 def _largest_first(packing: Packing, counts: Array, nodes: Array) -> Array:

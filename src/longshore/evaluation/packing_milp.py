@@ -100,7 +100,7 @@ def solve_packing(
             "use the bounds of `packing_bounds` for clusters of this size",
         )
     if counts.sum() == 0:
-        return Solution(model.empty_cost, model.empty_cost, 0.0, "milp")
+        return Solution(model.empty_cost, model.empty_cost, 0.0, "lp" if is_relaxed else "milp")
     found = optimize.milp(
         model.cost(),
         constraints=model.constraints(),

@@ -11,6 +11,7 @@ from longshore.core.ops import Array
 from longshore.core.trace import Trace
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.metrics import Runs, is_success, make_runs, measure_all
+from longshore.evaluation.timeline import window
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.play import compile_traces, play
@@ -125,15 +126,15 @@ def make_series(workload: str, objective: str, policy: str, seed: int, compiled:
     steps = runs.is_counted[0, 0]
     measured = runs.measured
     outcome = measured.outcome
-    start = compiled.trace.events[0].time if compiled.trace.events else 0.0
+    measured_from, measured_to = window(compiled.trace)
     num_nodes = len(compiled.trace.nodes)
     return Series(
         workload=workload,
         policy=policy,
         objective=objective,
         seed=seed,
-        start=start,
-        end=start + float(runs.seconds[0, 0].sum()),
+        start=measured_from,
+        end=measured_to,
         node_names=tuple(node.name for node in compiled.trace.nodes),
         times=outcome.time[0, 0][steps],
         kinds=tuple(Kind(kind).name.lower() for kind in outcome.kind[0, 0][steps]),
@@ -153,9 +154,9 @@ def make_series(workload: str, objective: str, policy: str, seed: int, compiled:
 
 
 def moving_average(values: Array, width: int) -> Array:
-    """Return the mean of the last `width` values at each of `values` [steps], of fewer at the start; nan is passed over.
+    """Return, at each of `values` [steps], the mean of the last `width` values, of fewer at the start.
 
-    Where there is no value yet the result is nan.
+    nan is passed over; where there is no value yet the result is nan.
     """
     known = ~np.isnan(values)
     sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])

@@ -1,8 +1,8 @@
 """Means with intervals, and paired differences: what may be said of a few seeds.
 
 The interval is a bootstrap's: the runs are drawn again with replacement, 10,000 times, and the middle 95 % of the means
-count. Of few runs the bare percentiles are too narrow (10 runs: about 90 % instead of 95 %), because a bootstrap divides
-by n where it should by n - 1 and knows nothing of Student's t; the percentiles are moved outwards by exactly that.
+count. Of few runs the bare percentiles are too narrow (10 runs: about 90 % instead of 95 %): a bootstrap divides by n
+where it should by n - 1, and knows nothing of Student's t. The percentiles are moved outwards by exactly that.
 """
 
 import math

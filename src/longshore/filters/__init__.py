@@ -1,6 +1,6 @@
 """Feasibility with Kubernetes' meaning: one file per constraint, in the order in which upstream asks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -31,11 +31,31 @@ REGISTRY = Registry(
         "LatencyLimit": "longshore.filters.latency_limit:FILTER",
     },
     "longshore.filters",
+    "longshore.filters.base:Filter",
 )
 
 # kube-default and plain heuristics run with `upstream`, longshore's own policies with `upstream+latency`.
 UPSTREAM = tuple(name for name in REGISTRY.table if name != "LatencyLimit")
-SETS = {"upstream": UPSTREAM, "upstream+latency": (*UPSTREAM, "LatencyLimit")}
+
+
+class _Sets(Mapping[str, tuple[str, ...]]):
+    """The named sets, read from the registry when they are asked for: other packages' filters join the larger one."""
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        if name == "upstream":
+            return UPSTREAM
+        if name == "upstream+latency":
+            return (*UPSTREAM, *(name for name in REGISTRY.names() if name not in UPSTREAM))
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("upstream", "upstream+latency"))
+
+    def __len__(self) -> int:
+        return 2
+
+
+SETS = _Sets()
 
 
 @lru_cache(maxsize=64)
@@ -59,13 +79,25 @@ def feasible(arrays: ClusterArrays, pod_class: Array, names: Sequence[str] = UPS
     return mask
 
 
-def rejections(encoded: Encoded, pod_class: int, names: Sequence[str] = UPSTREAM) -> dict[str, Rejection]:
-    """Say for every infeasible node which filter rejects it first, and why."""
+def judge(
+    encoded: Encoded, pod_class: int, names: Sequence[str] = UPSTREAM
+) -> tuple[Array, dict[str, Rejection]]:
+    """Return where a pod of the class may go [nodes] and, for every other node, which filter rejects it first and why.
+
+    The same mask as `feasible`, on NumPy arrays only; every filter runs once and explains all of its nodes at once.
+    """
     found: dict[str, Rejection] = {}
-    waiting = encoded.arrays.nodes.is_real.copy()
+    mask = encoded.arrays.nodes.is_real.copy()
     for _, unit in load(tuple(names)):
         allowed = unit.feasible(encoded.arrays, np.asarray(pod_class))
-        for node in np.flatnonzero(waiting & ~allowed):
-            found[encoded.node_names[node]] = unit.explain(encoded, pod_class, int(node))
-        waiting &= allowed
-    return found
+        rejected = np.flatnonzero(mask & ~allowed).tolist()
+        if rejected:
+            reasons = unit.explain(encoded, pod_class, rejected)
+            found.update(zip((encoded.node_names[node] for node in rejected), reasons, strict=True))
+        mask &= allowed
+    return mask, found
+
+
+def rejections(encoded: Encoded, pod_class: int, names: Sequence[str] = UPSTREAM) -> dict[str, Rejection]:
+    """Say for every infeasible node which filter rejects it first, and why."""
+    return judge(encoded, pod_class, names)[1]

@@ -1,6 +1,6 @@
 """What a filter is: arrays in, a mask over all nodes out, and the reason in upstream's words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longshore.core.arrays import ClusterArrays
@@ -11,9 +11,8 @@ from longshore.core.ops import Array
 Feasible = Callable[[ClusterArrays, Array], Array]
 """(arrays, pod class) -> [nodes] bool: where the class may go as far as this filter is concerned."""
 
-
-Explain = Callable[[Encoded, int, int], Rejection]
-"""(encoded, pod class, node) -> why the filter rejects the node; only asked where it does."""
+Explain = Callable[[Encoded, int, Sequence[int]], list[Rejection]]
+"""(encoded, pod class, nodes) -> why the filter rejects each of these nodes; only asked about nodes that it rejects."""
 
 
 @dataclass(frozen=True)
@@ -26,4 +25,5 @@ class Filter:
 
 def fixed(name: str, reason: str, *, is_resolvable: bool = False) -> Explain:
     """Explain with one sentence, whatever the node."""
-    return lambda _encoded, _pod_class, _node: Rejection(name, (reason,), is_resolvable)
+    rejection = Rejection(name, (reason,), is_resolvable)
+    return lambda _encoded, _pod_class, nodes: [rejection] * len(nodes)

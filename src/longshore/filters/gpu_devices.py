@@ -1,11 +1,17 @@
 """Nodes with enough GPU devices of an accepted model, each with enough left."""
 
+from collections.abc import Sequence
+
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.filters.base import Filter
+
+_WRONG_MODEL = Rejection("GpuDevices", ("node(s) didn't have the requested GPU model",), is_resolvable=False)
+_TAKEN = Rejection("GpuDevices", ("Insufficient GPU devices",), is_resolvable=True)
+_TOO_FEW = Rejection("GpuDevices", ("Insufficient GPU devices",), is_resolvable=False)
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
@@ -15,14 +21,13 @@ def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
     return gpu.fits(arrays, pod_class) & arrays.tables.masks[arrays.classes.gpu_model_mask[pod_class]]
 
 
-def explain(encoded: Encoded, pod_class: int, node: int) -> Rejection:
+def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Rejection]:
     """Tell a wrong model from devices that are taken."""
     arrays = encoded.arrays
-    if not arrays.tables.masks[arrays.classes.gpu_model_mask[pod_class]][node]:
-        return Rejection("GpuDevices", ("node(s) didn't have the requested GPU model",), is_resolvable=False)
-    present = int((arrays.nodes.gpu_capacity[node] > 0).sum())
-    is_possible = present >= int(arrays.classes.gpu_count[pod_class])
-    return Rejection("GpuDevices", ("Insufficient GPU devices",), is_resolvable=is_possible)
+    is_accepted = arrays.tables.masks[arrays.classes.gpu_model_mask[pod_class]]
+    num_present = (arrays.nodes.gpu_capacity > 0).sum(axis=1)
+    is_possible = num_present >= arrays.classes.gpu_count[pod_class]
+    return [(_TAKEN if is_possible[node] else _TOO_FEW) if is_accepted[node] else _WRONG_MODEL for node in nodes]
 
 
 FILTER = Filter(feasible, explain)

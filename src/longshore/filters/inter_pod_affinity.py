@@ -1,5 +1,7 @@
 """Nodes where required pod affinity and anti-affinity hold, the pod's own and that of the pods already there."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays, Terms
@@ -9,9 +11,10 @@ from longshore.core.ops import Array
 from longshore.core.topology import domain_sums
 from longshore.filters.base import Filter
 
-_AFFINITY = "node(s) didn't match pod affinity rules"
-_ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
-_REPELLED = "node(s) didn't satisfy existing pods anti-affinity rules"
+_NAME = "InterPodAffinity"
+_AFFINITY = Rejection(_NAME, ("node(s) didn't match pod affinity rules",), is_resolvable=False)
+_ANTI_AFFINITY = Rejection(_NAME, ("node(s) didn't match pod anti-affinity rules",), is_resolvable=True)
+_REPELLED = Rejection(_NAME, ("node(s) didn't satisfy existing pods anti-affinity rules",), is_resolvable=True)
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
@@ -49,13 +52,15 @@ def _finds(arrays: ClusterArrays, terms: Terms, pod_class: Array) -> Array:
     return (domain_sums(arrays, arrays.state.counts[query], domain) > 0).any(axis=0)
 
 
-def explain(encoded: Encoded, pod_class: int, node: int) -> Rejection:
+def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Rejection]:
     """Name the first kind that is broken, in upstream's order."""
     arrays, classes, index = encoded.arrays, encoded.arrays.classes, np.asarray(pod_class)
-    if classes.affinity.query.shape[1] and not _affinity_holds(arrays, index)[node]:
-        return Rejection("InterPodAffinity", (_AFFINITY,), is_resolvable=False)
-    is_own = classes.anti_affinity.query.shape[1] and _finds(arrays, classes.anti_affinity, index)[node]
-    return Rejection("InterPodAffinity", (_ANTI_AFFINITY if is_own else _REPELLED,), is_resolvable=True)
+    holds, is_own = arrays.nodes.is_real, ~arrays.nodes.is_real
+    if classes.affinity.query.shape[1]:
+        holds = _affinity_holds(arrays, index)
+    if classes.anti_affinity.query.shape[1]:
+        is_own = _finds(arrays, classes.anti_affinity, index)
+    return [(_ANTI_AFFINITY if is_own[node] else _REPELLED) if holds[node] else _AFFINITY for node in nodes]
 
 
 FILTER = Filter(feasible, explain)

@@ -3,11 +3,18 @@
 A node whose latency is not known is not within any limit: a hard promise cannot rest on a guess.
 """
 
+from collections.abc import Sequence
+
 from longshore.core.arrays import ClusterArrays
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array, namespace
 from longshore.filters.base import Filter
+
+_EXCEEDED = Rejection("LatencyLimit", ("node(s) exceeded the pod's hard latency limit",), is_resolvable=False)
+_NOT_MEASURED = Rejection(
+    "LatencyLimit", ("node(s) had no latency reading for the pod's hard limit",), is_resolvable=False
+)
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
@@ -17,11 +24,10 @@ def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
     return (arrays.readings.latency_known & (arrays.readings.latency_ms <= limit)) | xp.isinf(limit)
 
 
-def explain(encoded: Encoded, _pod_class: int, node: int) -> Rejection:
+def explain(encoded: Encoded, _pod_class: int, nodes: Sequence[int]) -> list[Rejection]:
     """Tell a slow node from one that was not measured."""
-    if encoded.arrays.readings.latency_known[node]:
-        return Rejection("LatencyLimit", ("node(s) exceeded the pod's hard latency limit",), is_resolvable=False)
-    return Rejection("LatencyLimit", ("node(s) had no latency reading for the pod's hard limit",), is_resolvable=False)
+    is_known = encoded.arrays.readings.latency_known
+    return [_EXCEEDED if is_known[node] else _NOT_MEASURED for node in nodes]
 
 
 FILTER = Filter(feasible, explain)

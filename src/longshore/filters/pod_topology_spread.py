@@ -5,17 +5,21 @@ skew. Eligible are nodes that have all the topology keys and, where the policies
 and have no taint that it does not tolerate. With fewer domains than `minDomains` the fewest counts as 0.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array, namespace
+from longshore.core.quantity import INT64_MAX
 from longshore.core.topology import domain_table, eligible_nodes
 from longshore.filters.base import Filter
 
 _REASON = "node(s) didn't match pod topology spread constraints"
-_NONE = np.iinfo(np.int64).max
+_SKEWED = Rejection("PodTopologySpread", (_REASON,), is_resolvable=True)
+_NO_LABEL = Rejection("PodTopologySpread", (f"{_REASON} (missing required label)",), is_resolvable=False)
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
@@ -37,21 +41,20 @@ def _judge(arrays: ClusterArrays, pod_class: Array) -> tuple[Array, Array]:
     has_key = (domain > 0) | ~is_term
     eligible = eligible_nodes(arrays, pod_class, terms) & has_key.all(axis=0) & is_term
     matching, present = domain_table(arrays, arrays.state.counts[query], domain, eligible)
-    fewest = xp.where(present > 0, matching, _NONE).min(axis=1)
+    fewest = xp.where(present > 0, matching, INT64_MAX).min(axis=1)
     is_short = (present > 0).sum(axis=1) < terms.min_domains[pod_class]
-    fewest = xp.where(is_short | (fewest == _NONE), 0, fewest)
+    fewest = xp.where(is_short | (fewest == INT64_MAX), 0, fewest)
     here = xp.take_along_axis(matching, domain, axis=1)
     skew = here + terms.self_match[pod_class][:, None] - fewest[:, None]
     return has_key, (skew <= terms.max_skew[pod_class][:, None]) | ~is_term
 
 
-def explain(encoded: Encoded, pod_class: int, node: int) -> Rejection:
+def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Rejection]:
     """Say whether the first broken constraint lacks its label or exceeds its skew."""
     has_key, is_within = _judge(encoded.arrays, np.asarray(pod_class))
-    first = int(np.argmin((has_key & is_within)[:, node]))
-    if has_key[first, node]:
-        return Rejection("PodTopologySpread", (_REASON,), is_resolvable=True)
-    return Rejection("PodTopologySpread", (f"{_REASON} (missing required label)",), is_resolvable=False)
+    first = np.argmin(has_key & is_within, axis=0)
+    is_labelled = np.take_along_axis(has_key, first[None], axis=0)[0]
+    return [_SKEWED if is_labelled[node] else _NO_LABEL for node in nodes]
 
 
 FILTER = Filter(feasible, explain)

@@ -3,6 +3,8 @@
 Upstream's PreFilter phase narrows the search to the named nodes; the others carry a status of the framework itself.
 """
 
+from collections.abc import Sequence
+
 from longshore.core.arrays import ClusterArrays
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
@@ -10,17 +12,18 @@ from longshore.core.ops import Array
 from longshore.core.static import named_nodes
 from longshore.filters.base import Filter
 
+_ELSEWHERE = Rejection("", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",), is_resolvable=False)
+_CONFLICT = Rejection("NodeAffinity", ("pod affinity terms conflict",), is_resolvable=False)
+
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
     """Allow the named nodes, all where none is named."""
     return arrays.tables.masks[arrays.classes.prefilter_mask[pod_class]]
 
 
-def explain(encoded: Encoded, pod_class: int, _node: int) -> Rejection:
+def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Rejection]:
     """Tell conflicting names from names that are other nodes'."""
-    if named_nodes(encoded.specs[pod_class]):
-        return Rejection("", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",), is_resolvable=False)
-    return Rejection("NodeAffinity", ("pod affinity terms conflict",), is_resolvable=False)
+    return [_ELSEWHERE if named_nodes(encoded.specs[pod_class]) else _CONFLICT] * len(nodes)
 
 
 FILTER = Filter(feasible, explain)

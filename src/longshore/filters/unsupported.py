@@ -3,10 +3,13 @@
 A pod that uses one of these is recognised and left Pending with the field's name: never placed wrongly.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from longshore.core.pod import Pod, Volume
+from longshore.core.labels import Requirement, find_unparsable
+from longshore.core.pod import AffinityTerm, Pod, PodSpec, Volume
 from longshore.core.snapshot import Snapshot
+from longshore.core.static import find_unparsable_in
 
 
 class Unsupported(NamedTuple):
@@ -45,7 +48,10 @@ VOLUME_SOURCES = {
 
 CLAIM_REASONS = {
     "missing": ("VolumeBinding", "the claim does not exist"),
+    "lost": ("VolumeBinding", "the claim has lost its volume"),
+    "deleted": ("VolumeBinding", "the claim is being deleted"),
     "unbound": ("VolumeBinding", "the claim is not bound to a volume yet"),
+    "half-bound": ("VolumeBinding", "the claim names a volume, and its binding is not completed yet"),
     "missing-volume": ("VolumeBinding", "the claim's volume does not exist"),
     "csi": ("NodeVolumeLimits", "a driver attaches the claim's volume, and may limit how many it attaches to a node"),
     "once-per-pod": ("VolumeRestrictions", "the claim may be used by one pod only (ReadWriteOncePod)"),
@@ -71,11 +77,48 @@ def _special_claim(pod: Pod, volume: Volume, snapshot: Snapshot) -> str | None:
     claim = next((c for c in snapshot.claims if (c.namespace, c.name) == (pod.namespace, volume.name)), None)
     if claim is None:
         return "missing"
+    if claim.is_lost:
+        return "lost"
+    if claim.is_being_deleted:
+        return "deleted"
     if not claim.volume_name:
         return "unbound"
+    if claim.is_half_bound:
+        return "half-bound"
     bound = next((v for v in snapshot.volumes if v.name == claim.volume_name), None)
     if bound is None:
         return "missing-volume"
     if bound.is_csi:
         return "csi"
     return "once-per-pod" if "ReadWriteOncePod" in claim.access_modes else None
+
+
+def find_unreadable(spec: PodSpec) -> tuple[str, ...]:
+    """List the constraints that upstream's own parser refuses; it does not place a pod that has one.
+
+    Required node affinity is not among them: a term of it that cannot be read matches no node, and the others count.
+    (Where a single node is feasible upstream asks for no preferences, and would place there.)
+    """
+    return tuple(
+        f"{field} has a requirement that upstream cannot read: `{' '.join((at.key, at.operator, *at.values))}`"
+        for field, at in _unparsable(spec)
+        if at is not None
+    )
+
+
+def _unparsable(spec: PodSpec) -> Iterator[tuple[str, Requirement | None]]:
+    for preference in spec.node_preferences or ():
+        if preference.weight:  # upstream passes over a weight of 0, unread
+            yield "spec.affinity.nodeAffinity", find_unparsable_in(preference.term)
+    for field, required, preferred in (
+        ("spec.affinity.podAffinity", spec.affinity, spec.preferred_affinity),
+        ("spec.affinity.podAntiAffinity", spec.anti_affinity, spec.preferred_anti_affinity),
+    ):
+        for term in (*required, *(wish.term for wish in preferred)):
+            yield field, _unparsable_in(term)
+    for constraint in spec.spread:
+        yield "spec.topologySpreadConstraints", find_unparsable((constraint.selector,))
+
+
+def _unparsable_in(term: AffinityTerm) -> Requirement | None:
+    return find_unparsable((term.selector, term.namespace_selector))

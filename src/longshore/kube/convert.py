@@ -1,17 +1,18 @@
 """Kubernetes objects to our words: one object in, one word out, or a refusal that names object, field and reason."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from longshore.core.errors import ObjectError, QuantityError
-from longshore.core.labels import freeze
+from longshore.core.labels import find_unparsable, freeze
 from longshore.core.node import Image, Node, NodePower, NodeReadings, Taint
 from longshore.core.pod import (
     ANY_IP,
     LATENCY_HARD_ANNOTATION,
     LATENCY_SOFT_ANNOTATION,
+    AffinityTerm,
     Container,
     GpuRequest,
     HostPort,
@@ -21,12 +22,23 @@ from longshore.core.pod import (
     ResourceNanos,
     Toleration,
     Volume,
+    WeightedAffinityTerm,
 )
-from longshore.core.quantity import parse_nanos
+from longshore.core.quantity import INT64_MAX, parse_nanos
+from longshore.core.resources import CPU, amount
 from longshore.kube import annotations, selectors, wire
 
 Value = TypeVar("Value")
+Term = TypeVar("Term", AffinityTerm, WeightedAffinityTerm)
 _DEFAULT_NODE = Node("")
+
+# The most of a resource that one field may name, in array units (milli-CPU, bytes, pieces). Scores multiply amounts by
+# 100 and nodes add them up, in int64: upstream's results wrap beyond this, and mean nothing any more.
+LARGEST_AMOUNT = INT64_MAX // 100
+# The largest number in an annotation (milliseconds, watts, prices, grams): sums and products of such stay exact enough.
+LARGEST_NUMBER = 10**9
+# Points of a power curve: every node's is brought to the length of the longest.
+_MOST_POINTS = 1001
 
 
 def node(source: wire.Node) -> Node:
@@ -70,7 +82,7 @@ def pod(source: wire.Pod, *, is_incoming: bool = False) -> Pod:
     is_bound = bool(spec.node_name) and not is_incoming
     return Pod(
         name=meta.name,
-        spec=_pod_spec(read, source, "" if is_bound else spec.node_name),
+        spec=_pod_spec(read, source, is_bound=is_bound),
         uid=meta.uid,
         bound_to=spec.node_name if is_bound else "",
         priority=spec.priority or 0,
@@ -82,29 +94,36 @@ def pod(source: wire.Pod, *, is_incoming: bool = False) -> Pod:
     )
 
 
-def _pod_spec(read: "_Reader", source: wire.Pod, node_name: str) -> PodSpec:
+def _pod_spec(read: "_Reader", source: wire.Pod, *, is_bound: bool) -> PodSpec:
     meta, spec, affinity = source.metadata, source.spec, source.spec.affinity or wire.Affinity()
     notes, labels = meta.annotations or {}, meta.labels or {}
     own_node = affinity.node_affinity or wire.NodeAffinity()
     pods, anti = affinity.pod_affinity, affinity.pod_anti_affinity
     spread = spec.topology_spread_constraints or ()
     select = read.selectors
+
+    def terms(field: str, convert: Callable[[], tuple[Term, ...]]) -> tuple[Term, ...]:
+        found = select(field, convert)
+        # Of a running pod upstream's cache keeps no term of a kind of which it cannot read one. One that waits keeps
+        # them all: it is not placed for their sake, and says why.
+        return found if not is_bound or _are_readable(found) else ()
+
     return PodSpec(
         namespace=meta.namespace or "default",
         labels=freeze(labels),
-        containers=_containers(read, source, is_init=False),
-        init_containers=_containers(read, source, is_init=True),
+        containers=_containers(read, source, is_init=False, is_bound=is_bound),
+        init_containers=_containers(read, source, is_init=True, is_bound=is_bound),
         overhead=read.resources("spec.overhead", spec.overhead),
-        pod_requests=_pod_level(read, source),
+        pod_requests=_pod_level(read, source, is_bound=is_bound),
         tolerations=tuple(Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations or ()),
-        node_name=node_name,
+        node_name="" if is_bound else spec.node_name,
         node_selector=freeze(spec.node_selector),
         node_affinity=select("spec.affinity.nodeAffinity", lambda: selectors.node_terms(own_node.required)),
         node_preferences=select("spec.affinity.nodeAffinity", lambda: selectors.node_preferences(own_node.preferred)),
-        affinity=select("spec.affinity.podAffinity", lambda: selectors.affinity_terms(pods)),
-        anti_affinity=select("spec.affinity.podAntiAffinity", lambda: selectors.affinity_terms(anti)),
-        preferred_affinity=select("spec.affinity.podAffinity", lambda: selectors.weighted_terms(pods)),
-        preferred_anti_affinity=select("spec.affinity.podAntiAffinity", lambda: selectors.weighted_terms(anti)),
+        affinity=terms("spec.affinity.podAffinity", lambda: selectors.affinity_terms(pods)),
+        anti_affinity=terms("spec.affinity.podAntiAffinity", lambda: selectors.affinity_terms(anti)),
+        preferred_affinity=terms("spec.affinity.podAffinity", lambda: selectors.weighted_terms(pods)),
+        preferred_anti_affinity=terms("spec.affinity.podAntiAffinity", lambda: selectors.weighted_terms(anti)),
         spread=select(
             "spec.topologySpreadConstraints",
             lambda: tuple(selectors.spread_constraint(constraint, labels) for constraint in spread),
@@ -124,8 +143,8 @@ class _Reader:
     def __init__(self, kind: str, name: str) -> None:
         self.kind, self.name = kind, name
 
-    def refuse(self, field: str, reason: str) -> ObjectError:
-        return ObjectError(self.kind, self.name, field, reason)
+    def refuse(self, field: str, reason: str, hint: str | None = None) -> ObjectError:
+        return ObjectError(self.kind, self.name, field, reason, hint)
 
     def resources(self, field: str, source: wire.ResourceMap | None) -> ResourceNanos:
         pairs = []
@@ -133,9 +152,13 @@ class _Reader:
             try:
                 nanos = parse_nanos(quantity if isinstance(quantity, str) else str(quantity))
             except QuantityError as error:
-                raise self.refuse(f"{field}.{name}", error.message) from error
+                raise self.refuse(f"{field}.{name}", error.message, error.hint) from error
             if nanos < 0:
                 raise self.refuse(f"{field}.{name}", f"`{quantity}` is negative")
+            if amount(name, nanos) > LARGEST_AMOUNT:
+                most = f"{LARGEST_AMOUNT}{'m' if name == CPU else ''}"
+                reason = f"`{quantity}` is more than `{most}`, the most that can be counted"
+                raise self.refuse(f"{field}.{name}", reason)
             pairs.append((name, nanos))
         return tuple(sorted(pairs))
 
@@ -154,8 +177,8 @@ class _Reader:
             value = float(text if text.isascii() and "_" not in text else "nan")
         except ValueError:
             value = float("nan")
-        if not 0 <= value < float("inf"):
-            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a number of 0 or more")
+        if not 0 <= value <= LARGEST_NUMBER:
+            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a number from 0 to {LARGEST_NUMBER}")
         return value
 
     def whole(self, notes: Mapping[str, str], key: str, low: int, high: int) -> int | None:
@@ -181,7 +204,12 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 9
 
 
-def _containers(read: _Reader, source: wire.Pod, *, is_init: bool) -> tuple[Container, ...]:
+def _are_readable(terms: Sequence[AffinityTerm | WeightedAffinityTerm]) -> bool:
+    plain = [entry.term if isinstance(entry, WeightedAffinityTerm) else entry for entry in terms]
+    return find_unparsable(part for term in plain for part in (term.selector, term.namespace_selector)) is None
+
+
+def _containers(read: _Reader, source: wire.Pod, *, is_init: bool, is_bound: bool) -> tuple[Container, ...]:
     spec, status = source.spec, source.status
     field = "initContainers" if is_init else "containers"
     statuses = {s.name: s for s in (status.init_container_statuses if is_init else status.container_statuses) or ()}
@@ -190,7 +218,9 @@ def _containers(read: _Reader, source: wire.Pod, *, is_init: bool) -> tuple[Cont
         path, needs = f"spec.{field}[{i}]", container.resources or wire.ResourceRequirements()
         is_sidecar = is_init and container.restart_policy == "Always"
         requests = read.resources(f"{path}.resources.requests", needs.requests)
-        given = statuses.get(container.name)
+        # A status counts for a pod that runs. No kubelet has written one for a pod that waits, and upstream's
+        # NodeResourcesFit does not look for it there.
+        given = statuses.get(container.name) if is_bound else None
         if given is not None and given.resources is not None and (is_sidecar or not is_init):
             requests = _resized(read, source, requests, given.resources.requests, given.allocated_resources)
         ports = [port for port in container.ports or () if port.host_port > 0]
@@ -206,10 +236,10 @@ def _containers(read: _Reader, source: wire.Pod, *, is_init: bool) -> tuple[Cont
     return tuple(converted)
 
 
-def _pod_level(read: _Reader, source: wire.Pod) -> ResourceNanos:
+def _pod_level(read: _Reader, source: wire.Pod, *, is_bound: bool) -> ResourceNanos:
     wanted = source.spec.resources
     requests = read.resources("spec.resources.requests", wanted.requests if wanted else None)
-    if not requests or source.status.resources is None:
+    if not is_bound or not requests or source.status.resources is None:
         return requests
     given = dict(_resized(read, source, requests, source.status.resources.requests, source.status.allocated_resources))
     return tuple((name, given.get(name, 0)) for name, _ in requests)
@@ -251,7 +281,7 @@ def _volume(read: _Reader, source: dict[str, msgspec.Raw]) -> Volume:
             return Volume(kind, msgspec.json.decode(source[kind], type=wire.ClaimSource).claim_name)
         if kind == "image":
             return Volume(kind, msgspec.json.decode(source[kind], type=wire.ImageSource).reference)
-    except msgspec.ValidationError as error:
+    except wire.UNREADABLE as error:
         raise read.refuse(f"spec.volumes.{kind}", str(error)) from error
     return Volume(kind)
 
@@ -271,11 +301,13 @@ def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower:
     text = notes.get(annotations.WATTS)
     if text is None:
         return _DEFAULT_NODE.power
-    curve = tuple(read.number({annotations.WATTS: part}, annotations.WATTS) or 0.0 for part in text.split(","))
-    if len(curve) < 2:
+    parts = text.split(",")
+    if not 2 <= len(parts) <= _MOST_POINTS:
         raise read.refuse(
-            f"metadata.annotations[{annotations.WATTS}]", "needs two values or more: idle first, full last"
+            f"metadata.annotations[{annotations.WATTS}]",
+            f"got {len(parts)} values, expected 2 to {_MOST_POINTS}: idle first, full last",
         )
+    curve = tuple(read.number({annotations.WATTS: part}, annotations.WATTS) or 0.0 for part in parts)
     return NodePower(curve)
 
 

@@ -1,13 +1,13 @@
 """A dump of a cluster (`kubectl get nodes,pods,… -A -o json`) to a `Snapshot`, whole or not at all."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from longshore.core.errors import InputError, ObjectError
-from longshore.core.labels import freeze
+from longshore.core.labels import find_unparsable, freeze
 from longshore.core.snapshot import (
     Controller,
     Namespace,
@@ -20,13 +20,15 @@ from longshore.kube import convert, selectors, wire
 
 Value = TypeVar("Value")
 
-# Bytes that are no text surface as Python's own error, and so does nesting that no object has.
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 DUMP_COMMAND = (
     "kubectl get nodes,pods,namespaces,services,replicationcontrollers,replicasets,statefulsets,pv,pvc -A -o json"
 )
 """What makes a dump with all that scheduling reads."""
+NO_NODES = "no nodes in the dump"
+"""The note on a dump from which no pod can be placed: allowed, since dumps may be joined, and seldom meant."""
 
+_HINT = "nothing was imported; correct the object or leave it out"
+_DEFAULT_NAMESPACE = "default"
 # Pods in these phases hold nothing any more; upstream's scheduler does not see them either.
 _FINISHED = ("Succeeded", "Failed")
 
@@ -36,11 +38,13 @@ class Import(NamedTuple):
 
     snapshot: Snapshot
     skipped: dict[str, int]
-    """How many objects of which kind were not needed (`Pod (finished)`, `ConfigMap`, …)."""
+    """How many objects of which kind were not needed (`Pod (finished)`, `ConfigMap`, `Deployment (apps)`, …)."""
+    notes: tuple[str, ...] = ()
+    """Remarks for whoever asked for the import; a command prints them on stderr."""
 
 
 def read_dump(data: bytes, name: str = "the dump") -> Import:
-    """Read a list of objects, or one object; `name` is what refusals call the source.
+    """Read a list of objects, or one object; `name` is what refusals call the source (`-` = standard input).
 
     Raises:
         InputError: not JSON, or not a Kubernetes object or list.
@@ -50,49 +54,130 @@ def read_dump(data: bytes, name: str = "the dump") -> Import:
 
 
 def split_dump(data: bytes, name: str = "the dump") -> list[msgspec.Raw]:
-    """Split a list into its objects, unread.
+    """Split a list into its objects, unread, and so the lists in it.
+
+    The API server leaves the kind out of the items of a typed list (`kubectl get --raw`): the list's own gives it.
 
     Raises:
         InputError: not JSON, or not a Kubernetes object or list.
     """
     try:
         top = msgspec.json.decode(data, type=wire.ObjectList)
-    except _UNREADABLE as error:
+        return list(_flatten(wire.Kind(top.api_version, top.kind), msgspec.Raw(data)))
+    except wire.UNREADABLE as error:
+        source = "standard input" if name == "-" else name
         hint = f"make a dump with `{DUMP_COMMAND}`"
-        raise InputError(f"{name} is not a Kubernetes object in JSON: {error}", hint) from error
-    return [msgspec.Raw(data)] if top.items is None else top.items
+        raise InputError(f"{source} is not a Kubernetes object in JSON: {error}", hint) from error
+
+
+def _flatten(head: wire.Kind, raw: msgspec.Raw) -> Iterator[msgspec.Raw]:
+    if not _is_list(head, raw):
+        yield raw
+        return
+    top = msgspec.json.decode(raw, type=wire.ObjectList)
+    kind = wire.Kind(top.api_version, top.kind.removesuffix("List"))
+    for item in top.items or ():
+        inner = _peek(item, wire.Kind)
+        if inner is None:
+            yield item
+        elif inner == wire.Kind() and kind.kind:
+            yield _with_kind(item, kind)
+        else:
+            yield from _flatten(inner, item)
+
+
+def _is_list(head: wire.Kind, raw: msgspec.Raw) -> bool:
+    if not head.kind.endswith("List"):
+        return False
+    # A list has no name of its own; what has one is an object of a kind that happens to be called so (`AccessList`).
+    named = _peek(raw, wire.TypeMeta)
+    return named is None or not named.metadata.name
+
+
+def _with_kind(raw: msgspec.Raw, kind: wire.Kind) -> msgspec.Raw:
+    rest = bytes(raw).lstrip()[1:].lstrip()
+    comma = b"" if rest.startswith(b"}") else b","
+    return msgspec.Raw(msgspec.json.encode(kind)[:-1] + comma + rest)
+
+
+def _peek(raw: msgspec.Raw, head: type[Value]) -> Value | None:
+    """Decode what is readable; what is not is left to be refused where it is read."""
+    try:
+        return msgspec.json.decode(raw, type=head)
+    except wire.UNREADABLE:
+        return None
 
 
 def write_dump(items: Iterable[msgspec.Raw]) -> bytes:
     """Join the objects that scheduling reads into one list, as kubectl prints it; other kinds are left out."""
-    kept = [raw for raw in items if msgspec.json.decode(raw, type=wire.TypeMeta).kind in _KINDS]
+    kept = [raw for raw in items if _is_read(msgspec.json.decode(raw, type=wire.Kind))]
     return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": kept})
 
 
 def read_objects(items: Iterable[msgspec.Raw]) -> Import:
-    """Read objects of mixed kinds into a snapshot."""
+    """Read objects of mixed kinds into a snapshot.
+
+    Raises:
+        ObjectError: an object that cannot be read, or that stands twice, named with field and reason.
+    """
+    try:
+        found, skipped = _read_all(items)
+        snapshot = _snapshot(found)
+        _refuse_twins(snapshot)
+    except ObjectError as error:
+        raise ObjectError(error.kind, error.name, error.field, error.reason, error.hint or _HINT) from error
+    return Import(snapshot, dict(skipped), () if snapshot.nodes else (NO_NODES,))
+
+
+def names(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield kind and full name of everything in a snapshot; in a cluster no two are equal."""
+    for kind, words in (
+        ("Node", snapshot.nodes),
+        ("Namespace", snapshot.namespaces),
+        ("PersistentVolume", snapshot.volumes),
+    ):
+        yield from ((kind, word.name) for word in words)
+    yield from (("Pod", pod.key) for pod in snapshot.pods)
+    yield from (("Service", f"{word.namespace}/{word.name}") for word in snapshot.services)
+    yield from ((word.kind, f"{word.namespace}/{word.name}") for word in snapshot.controllers)
+    yield from (("PersistentVolumeClaim", f"{word.namespace}/{word.name}") for word in snapshot.claims)
+
+
+def _read_all(items: Iterable[msgspec.Raw]) -> tuple[dict[str, list[Any]], Counter[str]]:
     found: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
     skipped: Counter[str] = Counter()
     for position, raw in enumerate(items):
-        head = _decode(raw, wire.TypeMeta, f"item {position}", "object")
-        if head.kind not in _KINDS:
-            skipped[head.kind or "object without a kind"] += 1
+        head = _decode_head(raw, f"item {position}")
+        if not _is_read(head):
+            skipped[_skipped_name(head)] += 1
             continue
-        body, word = _KINDS[head.kind]
-        name = f"{head.metadata.namespace}/{head.metadata.name}" if head.metadata.namespace else head.metadata.name
-        if not head.metadata.name:
+        reader = _KINDS[head.kind]
+        called = head.metadata
+        if not called.name:
             raise ObjectError(head.kind, f"item {position}", "metadata.name", "is missing")
-        source = _decode(raw, body, name, head.kind)
+        namespace = called.namespace or _DEFAULT_NAMESPACE if reader.is_namespaced else ""
+        identity = _Identity(reader.api_version, head.kind, namespace, called.name)
+        source = _decode(raw, reader.body, head.kind, identity.full_name)
         if head.kind == "Pod" and source.status.phase in _FINISHED:
             skipped["Pod (finished)"] += 1
             continue
-        found[head.kind].append(word(source, head))
-    return Import(_snapshot(found), dict(skipped))
+        found[head.kind].append(reader.word(source, identity))
+    return found, skipped
+
+
+def _is_read(head: wire.Kind) -> bool:
+    # kubectl always prints a version; an object written by hand may leave it out and mean the only one that is read.
+    return head.kind in _KINDS and head.api_version in ("", _KINDS[head.kind].api_version)
+
+
+def _skipped_name(head: wire.Kind) -> str:
+    group = head.api_version.rpartition("/")[0]
+    if head.kind in _KINDS and group == _KINDS[head.kind].api_version.rpartition("/")[0]:
+        group = head.api_version  # another version of what is read: the group would not tell them apart
+    return (head.kind or "object without a kind") + (f" ({group})" if group else "")
 
 
 def _snapshot(found: dict[str, list[Any]]) -> Snapshot:
-    _refuse_twins("Node", [node.name for node in found["Node"]])
-    _refuse_twins("Pod", [pod.key for pod in found["Pod"]])
     return Snapshot(
         nodes=tuple(found["Node"]),
         pods=tuple(found["Pod"]),
@@ -104,62 +189,105 @@ def _snapshot(found: dict[str, list[Any]]) -> Snapshot:
     )
 
 
-def _refuse_twins(kind: str, names: list[str]) -> None:
-    for name, count in Counter(names).items():
+def _refuse_twins(snapshot: Snapshot) -> None:
+    for (kind, name), count in Counter(names(snapshot)).items():
         if count > 1:
             raise ObjectError(kind, name, "metadata.name", f"stands {count} times in the dump, expected once")
 
 
-def _decode(raw: msgspec.Raw, body: type[Any], name: str, kind: str) -> Any:
+def _decode_head(raw: msgspec.Raw, place: str) -> wire.TypeMeta:
+    head = _peek(raw, wire.TypeMeta)
+    if head is None:  # its kind may be readable all the same
+        kind = _peek(raw, wire.Kind)
+        head = _decode(raw, wire.TypeMeta, (kind and kind.kind) or "object", place)
+    return head
+
+
+def _decode(raw: msgspec.Raw, body: type[Value], kind: str, name: str) -> Value:
     try:
         return msgspec.json.decode(raw, type=body)
-    except _UNREADABLE as error:
+    except wire.UNREADABLE as error:
         reason, _, path = str(error).partition(" - at ")
         raise ObjectError(kind, name, path.strip("`$.") or "(top)", reason) from error
 
 
-def _workload(source: wire.Workload, head: wire.TypeMeta) -> Controller:
-    chosen = _selected(head, "spec.selector", lambda: selectors.selector(source.spec.selector))
-    return Controller(head.api_version, head.kind, head.metadata.namespace, head.metadata.name, chosen)
+class _Identity(NamedTuple):
+    """What an object is and how it is called, with the defaults filled in."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-def _replication_controller(source: wire.ReplicationController, head: wire.TypeMeta) -> Controller:
-    chosen = selectors.set_selector(source.spec.selector)
-    return Controller(head.api_version, head.kind, head.metadata.namespace, head.metadata.name, chosen)
+def _workload(source: wire.Workload, identity: _Identity) -> Controller:
+    chosen = _selected(identity, "spec.selector", lambda: selectors.selector(source.spec.selector))
+    # Upstream passes over a controller's selector that it cannot read, and spreads by the services alone.
+    return Controller(*identity, None if find_unparsable((chosen,)) else chosen)
 
 
-def _selected(head: wire.TypeMeta, field: str, convert_selector: Callable[[], Value]) -> Value:
+def _replication_controller(source: wire.ReplicationController, identity: _Identity) -> Controller:
+    return Controller(*identity, selectors.set_selector(source.spec.selector))
+
+
+def _selected(identity: _Identity, field: str, convert_selector: Callable[[], Value]) -> Value:
     try:
         return convert_selector()
     except selectors.SelectorError as error:
-        raise ObjectError(head.kind, head.metadata.name, field, str(error)) from error
+        raise ObjectError(identity.kind, identity.full_name, field, str(error)) from error
 
 
-def _service(source: wire.Service, head: wire.TypeMeta) -> Service:
+def _service(source: wire.Service, identity: _Identity) -> Service:
     chosen = source.spec.selector
-    return Service(head.metadata.namespace, head.metadata.name, None if chosen is None else freeze(chosen))
+    return Service(identity.namespace, identity.name, None if chosen is None else freeze(chosen))
 
 
-def _claim(source: wire.PersistentVolumeClaim, head: wire.TypeMeta) -> PersistentVolumeClaim:
-    modes = tuple(source.spec.access_modes or ())
-    return PersistentVolumeClaim(head.metadata.namespace, head.metadata.name, source.spec.volume_name, modes)
+def _claim(source: wire.PersistentVolumeClaim, identity: _Identity) -> PersistentVolumeClaim:
+    volume_name, meta = source.spec.volume_name, source.metadata
+    return PersistentVolumeClaim(
+        namespace=identity.namespace,
+        name=identity.name,
+        volume_name=volume_name,
+        access_modes=tuple(source.spec.access_modes or ()),
+        is_half_bound=bool(volume_name) and wire.BIND_COMPLETED not in (meta.annotations or {}),
+        is_lost=source.status.phase == "Lost",
+        is_being_deleted=meta.deletion_timestamp is not None,
+    )
 
 
-def _volume(source: wire.PersistentVolume, head: wire.TypeMeta) -> PersistentVolume:
+def _volume(source: wire.PersistentVolume, identity: _Identity) -> PersistentVolume:
     affinity = source.spec.node_affinity
-    terms = _selected(head, "spec.nodeAffinity", lambda: selectors.node_terms(affinity.required if affinity else None))
-    return PersistentVolume(head.metadata.name, freeze(source.metadata.labels), terms, source.spec.csi is not None)
+    required = affinity.required if affinity else None
+    terms = _selected(identity, "spec.nodeAffinity", lambda: selectors.node_terms(required))
+    return PersistentVolume(identity.name, freeze(source.metadata.labels), terms, source.spec.csi is not None)
 
 
-_Word = Callable[[Any, wire.TypeMeta], Any]
-_KINDS: dict[str, tuple[type[Any], _Word]] = {
-    "Node": (wire.Node, lambda source, _: convert.node(source)),
-    "Pod": (wire.Pod, lambda source, _: convert.pod(source)),
-    "Namespace": (wire.Namespace, lambda _, head: Namespace(head.metadata.name, freeze(head.metadata.labels))),
-    "Service": (wire.Service, _service),
-    "ReplicaSet": (wire.Workload, _workload),
-    "StatefulSet": (wire.Workload, _workload),
-    "ReplicationController": (wire.ReplicationController, _replication_controller),
-    "PersistentVolume": (wire.PersistentVolume, _volume),
-    "PersistentVolumeClaim": (wire.PersistentVolumeClaim, _claim),
+def _namespace(source: wire.Namespace, identity: _Identity) -> Namespace:
+    return Namespace(identity.name, freeze(source.metadata.labels))
+
+
+class _Kind(NamedTuple):
+    """How objects of a kind are read, and of which version of the API they must be."""
+
+    api_version: str
+    body: type[Any]
+    word: Callable[[Any, _Identity], Any]
+    is_namespaced: bool = True
+
+
+# Other groups have kinds of the same names (Knative's Service, Longhorn's Node): they mean something else.
+_KINDS: dict[str, _Kind] = {
+    "Node": _Kind("v1", wire.Node, lambda source, _: convert.node(source), is_namespaced=False),
+    "Pod": _Kind("v1", wire.Pod, lambda source, _: convert.pod(source)),
+    "Namespace": _Kind("v1", wire.Namespace, _namespace, is_namespaced=False),
+    "Service": _Kind("v1", wire.Service, _service),
+    "ReplicaSet": _Kind("apps/v1", wire.Workload, _workload),
+    "StatefulSet": _Kind("apps/v1", wire.Workload, _workload),
+    "ReplicationController": _Kind("v1", wire.ReplicationController, _replication_controller),
+    "PersistentVolume": _Kind("v1", wire.PersistentVolume, _volume, is_namespaced=False),
+    "PersistentVolumeClaim": _Kind("v1", wire.PersistentVolumeClaim, _claim),
 }

@@ -20,13 +20,13 @@ _PLACING_ANNOTATIONS = frozenset({LATENCY_SOFT_ANNOTATION, LATENCY_HARD_ANNOTATI
 def trace_from_dump(imported: Import) -> Trace:
     """Make a trace: bound pods at time 0, each with its node as the only choice; waiting pods at time 1, by priority.
 
-    Pods on nodes that the dump does not have are left out, as in every snapshot. Pods behind scheduling gates are left
-    out too: no scheduler may place them yet. Nothing ends by itself; add lifetimes or deletions for that.
+    Pods on nodes that the dump does not have are left out, as in every snapshot. Waiting pods that are gated or being
+    deleted are left out too: no scheduler may place them. Nothing ends by itself; add lifetimes or deletions for that.
     """
     snapshot = imported.snapshot
     names = {node.name for node in snapshot.nodes}
     bound = [_settled(pod) for pod in snapshot.pods if pod.bound_to in names]
-    waiting = [pod for pod in snapshot.pending if not pod.scheduling_gates]
+    waiting = [pod for pod in snapshot.pending if not pod.scheduling_gates and not pod.spec.is_terminating]
     # Python's sort is stable: among equals the dump's order counts, as in upstream's queue the time of arrival does.
     waiting.sort(key=lambda pod: -pod.priority)
     return Trace(

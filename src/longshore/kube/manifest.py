@@ -22,7 +22,7 @@ from longshore.core.pod import (
 )
 from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
 from longshore.core.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service
-from longshore.kube import annotations, manifest_selectors
+from longshore.kube import annotations, manifest_selectors, wire
 
 Manifest = dict[str, Any]
 _DEFAULT_NODE = Node("")
@@ -95,7 +95,12 @@ def volume(word: PersistentVolume) -> Manifest:
 def claim(word: PersistentVolumeClaim) -> Manifest:
     """Write a persistent volume claim."""
     spec = _given({"volumeName": word.volume_name, "accessModes": list(word.access_modes)})
-    return _object("v1", "PersistentVolumeClaim", word.namespace, word.name, spec)
+    written = _object("v1", "PersistentVolumeClaim", word.namespace, word.name, spec)
+    if word.volume_name and not word.is_half_bound:
+        written["metadata"]["annotations"] = {wire.BIND_COMPLETED: "yes"}
+    if word.is_being_deleted:
+        written["metadata"]["deletionTimestamp"] = _SOME_TIME
+    return written | ({"status": {"phase": "Lost"}} if word.is_lost else {})
 
 
 def quantity(name: str, nanos: int) -> str:

@@ -16,7 +16,7 @@ from longshore.core.errors import InputError, nearest_name
 from longshore.core.pod import Pod
 from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube import convert, manifest, wire
-from longshore.kube.dump import read_objects
+from longshore.kube.dump import names, read_objects
 
 if TYPE_CHECKING:
     from longshore.core.snapshot import Snapshot
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 FORMAT = "longshore-trace"
 VERSION = 1
 _HEADER_EXAMPLE = f'the first line of a trace is `{{"format":"{FORMAT}","version":{VERSION}}}`'
-# Bytes that are no text surface as Python's own error, and so does nesting that no object has.
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NOTHING = msgspec.Raw(b"")
 
 
@@ -180,7 +178,7 @@ def _line(fields: dict[str, Any]) -> bytes:
 def _read_header(line: bytes) -> _Header:
     try:
         head = msgspec.json.decode(line, type=_FormatAndVersion)
-    except _UNREADABLE as error:
+    except wire.UNREADABLE as error:
         raise InputError(f"got what is no header: {error}", _HEADER_EXAMPLE) from error
     if head.format != FORMAT:
         raise InputError(f"got the format `{head.format}`, expected `{FORMAT}`", _HEADER_EXAMPLE)
@@ -204,6 +202,7 @@ class _Reader:
     def __init__(self, header: _Header) -> None:
         self._end = header.end
         self._snapshots: list[Snapshot] = []
+        self._objects: set[tuple[str, str]] = set()
         self._nodes: set[str] = set()
         self._absent: set[str] = set()
         self._pods: dict[str, Pod] = {}
@@ -264,10 +263,11 @@ class _Reader:
             raise InputError(f"got `{kind}`, expected an object that scheduling reads", "leave the line out")
         if imported.snapshot.pods:
             raise InputError("got a pod as an object, expected pods in `create` events", 'use `"event":"create"`')
-        for node in imported.snapshot.nodes:
-            if node.name in self._nodes:
-                raise InputError(f"got node `{node.name}` again, expected it once", "leave one of the lines out")
-            self._nodes.add(node.name)
+        for kind, name in names(imported.snapshot):
+            if (kind, name) in self._objects:
+                raise InputError(f"got {kind} `{name}` again, expected it once", "leave one of the lines out")
+            self._objects.add((kind, name))
+        self._nodes.update(node.name for node in imported.snapshot.nodes)
         if found.absent:
             if not imported.snapshot.nodes:
                 raise InputError("got `absent` for an object that is no node", "leave `absent` out")
@@ -315,7 +315,7 @@ def _decode_line(line: bytes) -> _AnyLine:
         return _DECODER.decode(line)
     except msgspec.ValidationError as error:
         raise _explain(line, error) from error
-    except _UNREADABLE as error:
+    except wire.UNREADABLE as error:
         raise InputError(f"got what is not JSON: {error}", "a line is one JSON object, without line breaks") from error
 
 
@@ -323,7 +323,7 @@ def _explain(line: bytes, error: msgspec.ValidationError) -> InputError:
     """Say what is wrong with a line, with the nearest valid word."""
     try:
         event = msgspec.json.decode(line, type=_EventName).event
-    except _UNREADABLE:
+    except wire.UNREADABLE:
         event = None  # wrong in more than one way: the first error says enough
     if event is None:
         return InputError(str(error), "a line is one JSON object with `time` and `event`")
@@ -345,7 +345,7 @@ def _read_pod(found: _Create) -> Pod:
     try:
         head = msgspec.json.decode(found.pod, type=wire.TypeMeta)
         source = msgspec.json.decode(found.pod, type=wire.Pod)
-    except _UNREADABLE as error:
+    except wire.UNREADABLE as error:
         raise InputError(f"the pod cannot be read: {error}", "`pod` is a manifest as `kubectl` prints it") from error
     if head.kind not in ("", "Pod"):
         raise InputError(f"got a `{head.kind}` in `pod`, expected a pod", "other objects have lines of their own")

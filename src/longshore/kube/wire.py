@@ -3,8 +3,16 @@
 msgspec checks types while it decodes and names the path of what is wrong; unknown fields are passed over.
 """
 
+from typing import Annotated
+
 import msgspec
 
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding may raise: bytes that are no text surface as Python's own error, and so does nesting without end."""
+
+# The API's own widths: a number beyond them stands in no cluster, and would wrap in ours.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Quantity = str | int | float
 ResourceMap = dict[str, Quantity]
 StringMap = dict[str, str]
@@ -60,8 +68,8 @@ class ResourceRequirements(Wire, frozen=True):
 class ContainerPort(Wire, frozen=True):
     """A container's port."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = ""
 
@@ -108,7 +116,7 @@ class NodeSelector(Wire, frozen=True):
 class PreferredNode(Wire, frozen=True):
     """A weighted node selector term."""
 
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -135,7 +143,7 @@ class PodAffinityTerm(Wire, frozen=True):
 class WeightedPodAffinityTerm(Wire, frozen=True):
     """A wish about other pods."""
 
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -157,11 +165,11 @@ class Affinity(Wire, frozen=True):
 class TopologySpreadConstraint(Wire, frozen=True):
     """A topology spread constraint."""
 
-    max_skew: int = 1
+    max_skew: Int32 = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] | None = None
@@ -190,7 +198,7 @@ class PodSpec(Wire, frozen=True):
 
     node_name: str = ""
     scheduler_name: str = ""
-    priority: int | None = None
+    priority: Int32 | None = None
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     overhead: ResourceMap | None = None
@@ -259,7 +267,7 @@ class ContainerImage(Wire, frozen=True):
     """An image on a node."""
 
     names: list[str] | None = None
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeStatus(Wire, frozen=True):
@@ -343,6 +351,10 @@ class PersistentVolume(Wire, frozen=True):
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
 
 
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+"""The annotation by which the volume controller confirms the volume that a claim names."""
+
+
 class PersistentVolumeClaimSpec(Wire, frozen=True):
     """A claim's specification."""
 
@@ -350,23 +362,43 @@ class PersistentVolumeClaimSpec(Wire, frozen=True):
     access_modes: list[str] | None = None
 
 
+class PersistentVolumeClaimStatus(Wire, frozen=True):
+    """A claim's status."""
+
+    phase: str = ""
+
+
 class PersistentVolumeClaim(Wire, frozen=True):
     """A persistent volume claim."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+    status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
 
-class TypeMeta(Wire, frozen=True):
-    """What an object says it is."""
+class ObjectName(Wire, frozen=True):
+    """What an object is called."""
+
+    name: str = ""
+    namespace: str = ""
+
+
+class Kind(Wire, frozen=True):
+    """What an object says it is, whatever else it holds."""
 
     api_version: str = ""
     kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
+
+
+class TypeMeta(Kind, frozen=True):
+    """What an object says it is and how it is called; what else its metadata holds is not looked at."""
+
+    metadata: ObjectName = ObjectName()
 
 
 class ObjectList(Wire, frozen=True):
-    """What `kubectl get -o json` prints for several objects."""
+    """What `kubectl get -o json` prints for several objects; of a single object, its kind."""
 
     kind: str
+    api_version: str = ""
     items: list[msgspec.Raw] | None = None

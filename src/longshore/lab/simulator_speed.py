@@ -23,7 +23,6 @@ from longshore.core.trace import Create, Trace
 from longshore.filters import SETS
 from longshore.policies import REGISTRY
 from longshore.simulator.params import Compiled, SimParams, compile_trace
-from longshore.simulator.play import stack
 from longshore.simulator.reference import Reference
 from longshore.simulator.state import RUNNING, WAITING, SimState
 from longshore.simulator.transition import Program, initial, step
@@ -56,19 +55,18 @@ class Cell(NamedTuple):
 def measure(num_nodes: int, num_envs: int) -> Cell:
     """Play many environments of one size and time it once they are full."""
     traces = [speed_trace(num_nodes, seed) for seed in range(_DISTINCT_TRACES)]
-    compiled = [compile_trace(trace, seed=seed) for seed, trace in enumerate(traces)]
-    params = _spread_out(stack([one.params for one in compiled]), num_envs)
-    run = jax.jit(_rollout)
+    compiled = [compile_trace(trace) for trace in traces]
+    params = _spread_out([one.params for one in compiled], num_envs)
     started = time.perf_counter()
-    states, kinds = run(params, jax.vmap(initial)(params))
+    states, kinds = _rollout(params, jax.vmap(initial, in_axes=(_AXES,))(params))
     jax.block_until_ready(kinds)
     first = time.perf_counter() - started
     for _ in range(2 * _RUNNING_PER_NODE * num_nodes // _STEPS):
-        states, kinds = run(params, states)
+        states, kinds = _rollout(params, states)
     jax.block_until_ready(kinds)
     started = time.perf_counter()
     for _ in range(_REPEATS):
-        states, kinds = run(params, states)
+        states, kinds = _rollout(params, states)
     jax.block_until_ready(kinds)
     speed = _REPEATS * _STEPS * num_envs / (time.perf_counter() - started)
     running = float((states.pod_phase == RUNNING).sum()) / num_envs / num_nodes
@@ -76,6 +74,11 @@ def measure(num_nodes: int, num_envs: int) -> Cell:
     return Cell(num_nodes, num_envs, f"deepsets-{WIDTH}", speed, _twin_speed(compiled[0]), running, waiting, first)
 
 
+# The environments share one cluster and differ in their pods, as they do in training.
+_AXES = SimParams(*(None if field in ("cluster", "lag_seconds") else 0 for field in SimParams._fields))
+
+
+@jax.jit
 def _rollout(params: SimParams, states: SimState) -> tuple[SimState, Array]:
     program = Program(_deepsets(), _FILTERS, has_node_events=False)
 
@@ -86,7 +89,7 @@ def _rollout(params: SimParams, states: SimState) -> tuple[SimState, Array]:
 
         return jax.lax.scan(body, state, None, length=_STEPS)
 
-    played: tuple[SimState, Array] = jax.vmap(one)(params, states)
+    played: tuple[SimState, Array] = jax.vmap(one, in_axes=(_AXES, 0))(params, states)
     return played
 
 
@@ -114,11 +117,13 @@ def _rows(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return jnp.concatenate([used, used + asked, asked, *(x.astype(jnp.float32)[:, None] for x in others)], axis=1)
 
 
-def _spread_out(params: SimParams, num_envs: int) -> SimParams:
-    """Repeat the distinct traces over all environments."""
-    chosen = jnp.arange(num_envs) % _DISTINCT_TRACES
-    spread: SimParams = jax.tree.map(lambda leaf: leaf[chosen], params)
-    return spread
+def _spread_out(params: list[SimParams], num_envs: int) -> SimParams:
+    """Repeat the distinct traces over all environments; the cluster stays one."""
+    chosen = np.arange(num_envs) % len(params)
+    columns = []
+    for axis, leaves in zip(_AXES, zip(*params, strict=True), strict=True):
+        columns.append(jax.tree.map(jnp.asarray, leaves[0]) if axis is None else jnp.asarray(np.stack(leaves)[chosen]))
+    return SimParams(*columns)
 
 
 def _twin_speed(compiled: Compiled) -> float:

@@ -31,4 +31,5 @@ REGISTRY = Registry(
         "energy-latency": "longshore.policies.heuristics.energy_latency:HEURISTIC",
     },
     "longshore.policies",
+    "longshore.policies.heuristics.base:Heuristic",
 )

@@ -217,7 +217,12 @@ class PlacementVectorEnv(VectorEnv[Rows, npt.NDArray[np.int64], npt.NDArray[Any]
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Rows, dict[str, Any]]:
         """Start a trace in every environment; `options` are not used."""
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
+        if seed is None:
+            seeds: list[int | None] = [None] * self.num_envs
+        elif isinstance(seed, Sequence | np.ndarray):
+            seeds = [None if one is None else int(one) for one in seed]
+        else:
+            seeds = [int(seed) + i for i in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise InputError(f"got {len(seeds)} seeds, expected {self.num_envs}", "give one seed per environment")
         for number, one in enumerate(seeds):

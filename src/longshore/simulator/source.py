@@ -1,7 +1,8 @@
 """A workload's traces by seed, all compiled to one shape, so that one compiled program plays every one of them.
 
-Sizes that depend on the pods are rounded up to powers of two, and never shrink: after the first few seeds nothing is
-compiled again. Used by the Gymnasium face, and by training, where an environment meets a new trace every episode.
+Sizes that depend on the pods are rounded up to powers of two, with a quarter of headroom for tables whose size follows
+from what is drawn, and never shrink: after the first seeds nothing is compiled again. Used by the Gymnasium face, and
+by training, where an environment meets a new trace every episode.
 """
 
 from collections.abc import Sequence
@@ -85,7 +86,8 @@ def _rounded_shapes(params: SimParams) -> Shapes:
     found = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]:
         axes = _axes_by_pods(tuple(key.name for key in path), np.ndim(leaf))
-        found.append(tuple(_rounded(size) if axis in axes else size for axis, size in enumerate(np.shape(leaf))))
+        roomy = (_rounded(size + size // 4) if axis in axes else size for axis, size in enumerate(np.shape(leaf)))
+        found.append(tuple(roomy))
     return tuple(found)
 
 

@@ -8,6 +8,11 @@ from longshore.core.ops import Array
 # Phases of a pod.
 ABSENT, WAITING, RUNNING, GONE = 0, 1, 2, 3
 
+BLOCK = 32
+"""Pods per block."""
+LATE = 2**31 - 1
+"""The place in the queue of a pod that is not in it."""
+
 
 class SimState(NamedTuple):
     """The simulation at one moment."""
@@ -23,10 +28,15 @@ class SimState(NamedTuple):
     seen_latency_ms: Array  # [nodes] float64; as it was last scraped
     pod_phase: Array  # [pods] int8
     pod_node: Array  # [pods] int32
-    pod_end: Array  # [pods] float64; inf unless it runs and will end by itself
-    pod_order: Array  # [pods] int32; place in the queue
-    pod_tried: Array  # [pods] int32; the epoch of its last try
     pod_devices: Array  # [pods, devices] int64 milli held of each GPU
+    # The next pod to leave and the next to try are found by blocks: a step touches one pod, hence one block, so that
+    # its cost does not grow with the length of the trace. Pod p stands in block p // BLOCK.
+    pod_end: Array  # [blocks, BLOCK] float64; inf unless it runs and will end by itself
+    pod_order: Array  # [blocks, BLOCK] int32; place in the queue, LATE unless it waits
+    pod_tried: Array  # [blocks, BLOCK] int32; the epoch of its last try
+    first_end: Array  # [blocks] float64; the least `pod_end`
+    first_waiting: Array  # [blocks] int32; the least `pod_order`
+    first_untried: Array  # [blocks] int32; the least `pod_order` of pods that were not tried in this epoch
 
 
 class Outcome(NamedTuple):

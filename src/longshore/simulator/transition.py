@@ -4,18 +4,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
 from longshore import filters
 from longshore.core.arrays import ClusterArrays, State
 from longshore.core.ops import Array
 from longshore.simulator.params import Kind, SimParams
-from longshore.simulator.state import ABSENT, GONE, RUNNING, WAITING, Outcome, SimState
+from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITING, Outcome, SimState
 
 Decide = Callable[[ClusterArrays, Array, Array], tuple[Array, Array]]
 """(cluster as the policy sees it, pod class, feasible [nodes]) -> (node or -1 to defer, milli per GPU [devices])."""
-
-_LATE = np.iinfo(np.int32).max
 
 
 class Program(NamedTuple):
@@ -27,7 +24,9 @@ class Program(NamedTuple):
     """False: no node ever fails, drains or joins, and the code for that is left out."""
 
 
-class _Next(NamedTuple):
+class Next(NamedTuple):
+    """What happens next."""
+
     kind: Array
     time: Array
     pod: Array
@@ -38,6 +37,7 @@ class _Next(NamedTuple):
 def initial(params: SimParams) -> SimState:
     """Return the state before the first event."""
     num_pods, num_devices = params.pod_class.shape[0], params.cluster.state.gpu_used.shape[1]
+    blocks = -(-num_pods // BLOCK)
     is_up = params.is_present & params.cluster.nodes.is_real
     return SimState(
         cluster=params.cluster.state,
@@ -51,24 +51,48 @@ def initial(params: SimParams) -> SimState:
         seen_latency_ms=params.latency_ms[0],
         pod_phase=jnp.full(num_pods, ABSENT, jnp.int8),
         pod_node=jnp.full(num_pods, -1, jnp.int32),
-        pod_end=jnp.full(num_pods, jnp.inf),
-        pod_order=jnp.full(num_pods, _LATE, jnp.int32),
-        pod_tried=jnp.full(num_pods, _LATE, jnp.int32),
         pod_devices=jnp.zeros((num_pods, num_devices), jnp.int64),
+        pod_end=jnp.full((blocks, BLOCK), jnp.inf),
+        pod_order=jnp.full((blocks, BLOCK), LATE, jnp.int32),
+        pod_tried=jnp.full((blocks, BLOCK), -1, jnp.int32),
+        first_end=jnp.full(blocks, jnp.inf),
+        first_waiting=jnp.full(blocks, LATE, jnp.int32),
+        first_untried=jnp.full(blocks, LATE, jnp.int32),
     )
 
 
 def step(program: Program, params: SimParams, state: SimState) -> tuple[SimState, Outcome]:
-    """Play the next event."""
-    state, event = advance(program, params, state)
+    """Play the next event.
+
+    A step either decides on a pod or changes something else, never both: so the decision is made on the cluster as it
+    is, and all changes are written down once, at the end.
+    """
+    event = _next(params, state)
+    state = _tick(params, state, event)
     is_decision = (event.kind == Kind.CREATE) | (event.kind == Kind.RETRY)
     cluster = visible(params, state)
     pod_class = params.pod_class[event.pod]
     feasible = filters.feasible(cluster, pod_class, program.filters) & ~state.is_cordoned
     node, devices = program.decide(cluster, pod_class, feasible)
     node = jnp.where(is_decision & feasible.any(), node, -1).astype(jnp.int32)
-    state = settle(params, state, event.pod, is_decision, node, devices)
+    state = _write(params, state, event.pod, is_decision, node, devices, _is_leaving(event))
+    if program.has_node_events:
+        state = _change_node(state, event)
     return state, Outcome(event.kind, event.time, event.pod, node, is_decision, feasible.sum().astype(jnp.int32))
+
+
+def advance(program: Program, params: SimParams, state: SimState) -> tuple[SimState, Next]:
+    """Find the next event, move the clock, and apply all of it but the decision."""
+    event = _next(params, state)
+    state = _tick(params, state, event)
+    nothing = jnp.zeros(params.cluster.state.gpu_used.shape[1], jnp.int64)
+    state = _write(params, state, event.pod, jnp.zeros((), bool), jnp.int32(-1), nothing, _is_leaving(event))
+    return (_change_node(state, event) if program.has_node_events else state), event
+
+
+def settle(params: SimParams, state: SimState, pod: Array, is_decision: Array, node: Array, devices: Array) -> SimState:
+    """Write a decision down: the pod runs on the node, or waits (node -1)."""
+    return _write(params, state, pod, is_decision, node, devices, jnp.zeros((), bool))
 
 
 def visible(params: SimParams, state: SimState) -> ClusterArrays:
@@ -81,9 +105,37 @@ def visible(params: SimParams, state: SimState) -> ClusterArrays:
     )
 
 
-def advance(program: Program, params: SimParams, state: SimState) -> tuple[SimState, _Next]:
-    """Find the next event, move the clock, and apply all of it but the decision."""
-    event = _next(params, state)
+def _next(params: SimParams, state: SimState) -> Next:
+    """Waiting pods that have not been tried since room came free go first, then whatever is due first.
+
+    A pod whose lifetime is over leaves before anything else of the same moment.
+    """
+    retry_block = jnp.argmin(state.first_untried)
+    is_retry = state.first_untried[retry_block] < LATE
+    untried = _untried(state.pod_order[retry_block], state.pod_tried[retry_block], state.epoch)
+    retry_pod = retry_block * BLOCK + jnp.argmin(untried)
+    depart_block = jnp.argmin(state.first_end)
+    depart_time = state.first_end[depart_block]
+    depart_pod = depart_block * BLOCK + jnp.argmin(state.pod_end[depart_block])
+    cursor = jnp.minimum(state.cursor, params.event_time.shape[0] - 1)
+    is_left = state.cursor < params.event_time.shape[0]
+    event_time = jnp.where(is_left, params.event_time[cursor], jnp.inf)
+    is_depart = depart_time <= event_time
+    due = jnp.where(is_depart, depart_time, event_time)
+    is_idle = ~is_retry & jnp.isinf(due)
+    kind = jnp.where(is_retry, Kind.RETRY, jnp.where(is_depart, Kind.DEPART, params.event_kind[cursor]))
+    pod = jnp.where(is_retry, retry_pod, jnp.where(is_depart, depart_pod, params.event_pod[cursor]))
+    return Next(
+        kind=jnp.where(is_idle, Kind.IDLE, kind).astype(jnp.int32),
+        time=jnp.where(is_retry | is_idle, state.time, due),
+        pod=jnp.where(is_idle, 0, pod).astype(jnp.int32),
+        node=params.event_node[cursor],
+        row=params.event_row[cursor],
+    )
+
+
+def _tick(params: SimParams, state: SimState, event: Next) -> SimState:
+    """Move the clock to the event; change latencies and what is seen of them."""
     has_lag = params.lag_seconds > 0
     interval = jnp.where(has_lag, params.lag_seconds, 1.0)
     is_scraped = jnp.floor(event.time / interval) > jnp.floor(state.time / interval)
@@ -97,66 +149,87 @@ def advance(program: Program, params: SimParams, state: SimState) -> tuple[SimSt
         cursor=state.cursor + is_from_trace,
         latency_ms=latency,
         seen_latency_ms=jnp.where(has_lag, seen, latency),
-        epoch=state.epoch + is_change,
     )
-    state = _leave(params, state, event)
-    return (_change_node(state, event) if program.has_node_events else state), event
+    return _new_epoch(state, is_change)
 
 
-def _next(params: SimParams, state: SimState) -> _Next:
-    """Waiting pods that have not been tried since room came free go first, then whatever is due first.
-
-    A pod whose lifetime is over leaves before anything else of the same moment.
-    """
-    order = jnp.where((state.pod_phase == WAITING) & (state.pod_tried < state.epoch), state.pod_order, _LATE)
-    retry_pod = jnp.argmin(order)
-    is_retry = order[retry_pod] < _LATE
-    depart_pod = jnp.argmin(state.pod_end)
-    depart_time = state.pod_end[depart_pod]
-    cursor = jnp.minimum(state.cursor, params.event_time.shape[0] - 1)
-    is_left = state.cursor < params.event_time.shape[0]
-    event_time = jnp.where(is_left, params.event_time[cursor], jnp.inf)
-    is_depart = depart_time <= event_time
-    due = jnp.where(is_depart, depart_time, event_time)
-    is_idle = ~is_retry & jnp.isinf(due)
-    kind = jnp.where(is_retry, Kind.RETRY, jnp.where(is_depart, Kind.DEPART, params.event_kind[cursor]))
-    pod = jnp.where(is_retry, retry_pod, jnp.where(is_depart, depart_pod, params.event_pod[cursor]))
-    return _Next(
-        kind=jnp.where(is_idle, Kind.IDLE, kind).astype(jnp.int32),
-        time=jnp.where(is_retry | is_idle, state.time, due),
-        pod=pod.astype(jnp.int32),
-        node=params.event_node[cursor],
-        row=params.event_row[cursor],
-    )
+def _is_leaving(event: Next) -> Array:
+    return (event.kind == Kind.DEPART) | (event.kind == Kind.DELETE)
 
 
-def _leave(params: SimParams, state: SimState, event: _Next) -> SimState:
-    """Take away a pod whose time is over or that is deleted."""
-    is_leaving = (event.kind == Kind.DEPART) | (event.kind == Kind.DELETE)
-    phase = state.pod_phase[event.pod]
+def _write(
+    params: SimParams,
+    state: SimState,
+    pod: Array,
+    is_decision: Array,
+    node: Array,
+    devices: Array,
+    is_leaving: Array,
+) -> SimState:
+    """Write down what happened to one pod: it runs on the node, it waits (node -1), or it leaves."""
+    phase = state.pod_phase[pod]
     was_running = is_leaving & (phase == RUNNING)
-    node = jnp.where(was_running, state.pod_node[event.pod], 0)
-    cluster = _shift(params, state, event.pod, node, state.pod_devices[event.pod], jnp.where(was_running, -1, 0))
+    is_placed = is_decision & (node >= 0)
+    is_new = is_decision & (phase == ABSENT)
+    target = jnp.where(is_placed, node, jnp.where(was_running, state.pod_node[pod], 0))
+    held = jnp.where(is_placed, devices, state.pod_devices[pod])
+    cluster = _shift(params, state, pod, target, held, is_placed.astype(jnp.int64) - was_running)
+    after = jnp.where(is_leaving, GONE, jnp.where(is_placed, RUNNING, jnp.where(is_decision, WAITING, phase)))
+    state = _new_epoch(state, was_running)
+    state = state._replace(
+        cluster=cluster._replace(
+            last_node=jnp.where(is_placed, target, cluster.last_node).astype(jnp.int32),
+            step=cluster.step + is_placed.astype(jnp.uint32),
+        ),
+        arrivals=state.arrivals + is_new,
+        pod_phase=state.pod_phase.at[pod].set(after.astype(jnp.int8)),
+        pod_node=state.pod_node.at[pod].set(jnp.where(is_placed, target, state.pod_node[pod]).astype(jnp.int32)),
+        pod_devices=state.pod_devices.at[pod].set(jnp.where(is_decision, jnp.where(is_placed, held, 0), held)),
+    )
+    ends = state.time + params.pod_lifetime[pod]
+    return _queue(state, pod, is_decision, is_placed, is_leaving, jnp.where(is_new, state.arrivals - 1, LATE), ends)
+
+
+def _queue(
+    state: SimState, pod: Array, is_decision: Array, is_placed: Array, is_leaving: Array, place: Array, ends: Array
+) -> SimState:
+    """Keep the queue and the departures, and the block that the pod stands in."""
+    block, slot = pod // BLOCK, pod % BLOCK
+    mine = jnp.arange(BLOCK) == slot
+    end, order, tried = state.pod_end[block], state.pod_order[block], state.pod_tried[block]
+    end = jnp.where(mine & is_placed, ends, jnp.where(mine & is_leaving, jnp.inf, end))
+    order = jnp.where(mine & (is_placed | is_leaving), LATE, jnp.where(mine & (place < LATE), place, order))
+    tried = jnp.where(mine & is_decision, state.epoch, tried)
     return state._replace(
-        cluster=cluster,
-        epoch=state.epoch + was_running,
-        pod_phase=state.pod_phase.at[event.pod].set(jnp.where(is_leaving, GONE, phase).astype(jnp.int8)),
-        pod_end=state.pod_end.at[event.pod].set(jnp.where(is_leaving, jnp.inf, state.pod_end[event.pod])),
+        pod_end=state.pod_end.at[block].set(end),
+        pod_order=state.pod_order.at[block].set(order),
+        pod_tried=state.pod_tried.at[block].set(tried),
+        first_end=state.first_end.at[block].set(end.min()),
+        first_waiting=state.first_waiting.at[block].set(order.min()),
+        first_untried=state.first_untried.at[block].set(_untried(order, tried, state.epoch).min()),
     )
 
 
-def _change_node(state: SimState, event: _Next) -> SimState:
+def _untried(order: Array, tried: Array, epoch: Array) -> Array:
+    return jnp.where(tried < epoch, order, LATE)
+
+
+def _new_epoch(state: SimState, is_new: Array) -> SimState:
+    """Begin a new round of tries: room may have come free."""
+    return state._replace(
+        epoch=state.epoch + is_new, first_untried=jnp.where(is_new, state.first_waiting, state.first_untried)
+    )
+
+
+def _change_node(state: SimState, event: Next) -> SimState:
     """Apply a failure, a drain or a join."""
     is_fail, is_drain, is_join = (event.kind == kind for kind in (Kind.FAIL, Kind.DRAIN, Kind.JOIN))
     is_emptied = is_fail | is_drain
     here = jnp.arange(state.is_up.shape[0]) == event.node
     keeps = ~(here & is_emptied)
     evicted = (state.pod_phase == RUNNING) & (state.pod_node == event.node) & is_emptied
-    # Evicted pods queue behind everybody, in the order of the trace.
-    num_pods = state.pod_phase.shape[0]
-    order = jnp.where(evicted, state.arrivals + jnp.arange(num_pods, dtype=jnp.int32), state.pod_order)
     cluster = state.cluster
-    return state._replace(
+    state = state._replace(
         cluster=cluster._replace(
             requested=cluster.requested * keeps[:, None],
             nonzero_requested=cluster.nonzero_requested * keeps[:, None],
@@ -166,37 +239,25 @@ def _change_node(state: SimState, event: _Next) -> SimState:
         ),
         is_up=(state.is_up & ~(here & is_fail)) | (here & is_join),
         is_cordoned=(state.is_cordoned | (here & is_drain)) & ~(here & is_join),
-        epoch=state.epoch + (is_emptied | is_join),
-        arrivals=state.arrivals + jnp.where(is_emptied, num_pods, 0),
         pod_phase=jnp.where(evicted, WAITING, state.pod_phase).astype(jnp.int8),
         pod_node=jnp.where(evicted, -1, state.pod_node),
-        pod_end=jnp.where(evicted, jnp.inf, state.pod_end),
-        pod_order=order,
-        pod_tried=jnp.where(evicted, -1, state.pod_tried),
     )
+    return _new_epoch(_requeue(state, evicted, is_emptied), is_emptied | is_join)
 
 
-def settle(params: SimParams, state: SimState, pod: Array, is_decision: Array, node: Array, devices: Array) -> SimState:
-    """Write a decision down: the pod runs on the node, or waits (node -1)."""
-    is_placed = is_decision & (node >= 0)
-    target = jnp.maximum(node, 0)
-    held = jnp.where(is_placed, devices, 0)
-    is_new = is_decision & (state.pod_phase[pod] == ABSENT)
-    phase = jnp.where(is_placed, RUNNING, jnp.where(is_decision, WAITING, state.pod_phase[pod]))
-    end = jnp.where(is_placed, state.time + params.pod_lifetime[pod], state.pod_end[pod])
-    cluster = _shift(params, state, pod, target, held, jnp.where(is_placed, 1, 0))
+def _requeue(state: SimState, evicted: Array, is_emptied: Array) -> SimState:
+    """Put evicted pods behind everybody, in the order of the trace."""
+    num_pods, shape = evicted.shape[0], state.pod_end.shape
+    out = jnp.zeros(shape[0] * shape[1], bool).at[:num_pods].set(evicted).reshape(shape)
+    places = state.arrivals + jnp.arange(out.size, dtype=jnp.int32).reshape(shape)
+    end = jnp.where(out, jnp.inf, state.pod_end)
+    order = jnp.where(out, places, state.pod_order)
     return state._replace(
-        cluster=cluster._replace(
-            last_node=jnp.where(is_placed, target, cluster.last_node).astype(jnp.int32),
-            step=cluster.step + is_placed.astype(jnp.uint32),
-        ),
-        arrivals=state.arrivals + is_new,
-        pod_phase=state.pod_phase.at[pod].set(phase.astype(jnp.int8)),
-        pod_node=state.pod_node.at[pod].set(jnp.where(is_placed, target, state.pod_node[pod]).astype(jnp.int32)),
-        pod_end=state.pod_end.at[pod].set(end),
-        pod_order=state.pod_order.at[pod].set(jnp.where(is_new, state.arrivals, state.pod_order[pod])),
-        pod_tried=state.pod_tried.at[pod].set(jnp.where(is_decision, state.epoch, state.pod_tried[pod])),
-        pod_devices=state.pod_devices.at[pod].set(jnp.where(is_decision, held, state.pod_devices[pod])),
+        arrivals=state.arrivals + jnp.where(is_emptied, out.size, 0).astype(jnp.int32),
+        pod_end=end,
+        pod_order=order,
+        first_end=end.min(axis=1),
+        first_waiting=order.min(axis=1),
     )
 
 

@@ -2,7 +2,18 @@
 
 from random import Random
 
-from longshore.lab.oracle.case_affinity import make_label_selector, merge_label_keys, selector_keys
+import msgspec
+
+from longshore.filters.unsupported import find_unreadable
+from longshore.kube import convert, wire
+from longshore.lab.oracle.case_affinity import (
+    UNREADABLE_VALUE,
+    make_label_selector,
+    make_pod_affinities,
+    merge_label_keys,
+    selector_keys,
+    spoil_pod_affinities,
+)
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -88,3 +99,21 @@ def test_make_label_selector_gives_none_empty_and_full_ones():
     assert None in selectors
     assert {} in selectors
     assert any(selector and len(selector) == 2 for selector in selectors)
+
+
+def test_the_pod_to_place_can_be_read(cases):
+    # Upstream would end the cycle with an error: there would be nothing to compare.
+    for pod in (case["pod"] for case in cases):
+        source = msgspec.json.decode(msgspec.json.encode(pod), type=wire.Pod)
+        assert find_unreadable(convert.pod(source, is_incoming=True).spec) == ()
+
+
+def test_spoiling_makes_one_term_unreadable_and_leaves_what_it_was_given():
+    draw = Random("spoil").random
+    for _ in range(50):
+        affinity = make_pod_affinities(draw, {"app": "web"}, 0.5)
+        before = msgspec.json.encode(affinity)
+        spoiled = msgspec.json.encode(spoil_pod_affinities(draw, affinity))
+        assert msgspec.json.encode(affinity) == before
+        assert UNREADABLE_VALUE.encode() not in before
+        assert spoiled.count(UNREADABLE_VALUE.encode()) == 1

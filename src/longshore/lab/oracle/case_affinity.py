@@ -34,6 +34,10 @@ NODE_LABEL_VALUES = {
 NODE_LABEL_KEYS = (ZONE, ZONE, "disk", "disk", "cores", "cores", REGION, "rack", "absent", HOSTNAME)
 WEIGHTS = (1, 1, 2, 5, 10, 50, 99, 100)
 GREATER_LESS_VALUES = ("4", "7", "8", "15", "0", "9223372036854775807")
+# Bounds that upstream cannot read: what is no number, and numbers that are no label values.
+UNREADABLE_BOUNDS = ("many", "-1", "-5")
+# Pods stored by older API servers may have values that no label can have.
+UNREADABLE_VALUE = "no label!"
 
 
 def make_label_selector(draw: Draw, labels: Json) -> Json | None:
@@ -151,6 +155,22 @@ def _draw_terms(draw: Draw, labels: Json, required_share: float) -> Json:
     return terms
 
 
+def spoil_pod_affinities(draw: Draw, affinity: Json) -> Json:
+    """Make one term of a running pod unreadable: upstream then forgets the terms of its kind, and keeps the others."""
+    side = pick(draw, list(affinity))
+    kind = pick(draw, list(affinity[side]))
+    terms = list(affinity[side][kind])
+    position = int(draw() * len(terms))
+    is_weighted = "podAffinityTerm" in terms[position]
+    term = terms[position]["podAffinityTerm"] if is_weighted else terms[position]
+    field = "namespaceSelector" if draw() < 0.2 else "labelSelector"
+    requirement = {"key": "app", "operator": "NotIn", "values": [UNREADABLE_VALUE]}
+    selector = term.get(field, {})
+    term = {**term, field: {**selector, "matchExpressions": [*selector.get("matchExpressions", ()), requirement]}}
+    terms[position] = {**terms[position], "podAffinityTerm": term} if is_weighted else term
+    return {**affinity, side: {**affinity[side], kind: terms}}
+
+
 def add_node_affinity(draw: Draw, plan: Plan, spec: Json, node_names: list[str]) -> None:
     """Give the pod a nodeSelector, required terms or preferred terms, at least one of them."""
     share = plan.required_share
@@ -228,12 +248,16 @@ def _draw_node_requirement(draw: Draw, node_names: list[str], *, is_required: bo
     key = pick(draw, NODE_LABEL_KEYS)
     if key == "cores" and draw() < 0.8:
         value = pick(draw, GREATER_LESS_VALUES)
-        # A bound that is no number is stored, and matches no node; in a preferred term it would stop the whole cycle.
-        if is_required and draw() < 0.3:
-            value = "many"
+        # An unreadable bound is stored, and matches no node; in a preferred term it would stop the whole cycle.
+        if is_required and draw() < 0.4:
+            value = pick(draw, UNREADABLE_BOUNDS)
         return {"key": key, "operator": pick(draw, ("Gt", "Lt")), "values": [value]}
     operator = pick(draw, SELECTOR_OPERATORS)
     if operator in ("Exists", "DoesNotExist"):
         return {"key": key, "operator": operator}
     options = node_names if key == HOSTNAME else NODE_LABEL_VALUES[key]
-    return {"key": key, "operator": operator, "values": pick_distinct(draw, options, pick_count(draw, 1, 3))}
+    values = pick_distinct(draw, options, pick_count(draw, 1, 3))
+    # One value that cannot be read spoils the term, whatever its other values and requirements say.
+    if is_required and draw() < 0.08:
+        values.append(UNREADABLE_VALUE)
+    return {"key": key, "operator": operator, "values": values}

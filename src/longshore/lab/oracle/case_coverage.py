@@ -32,7 +32,7 @@ FEATURES = (
     "existing: extended resource", "existing: overhead", "existing: pod-level resources", "existing: sidecar",
     "existing: other namespace", "existing: no labels", "existing: required affinity",
     "existing: required anti-affinity", "existing: preferred affinity", "existing: preferred anti-affinity",
-    "existing: namespaceSelector",
+    "existing: namespaceSelector", "existing: affinity that cannot be read",
     "pod: no requests", "pod: cpu only", "pod: memory only", "pod: explicit zero request", "pod: fraction of a byte",
     "pod: limits equal requests", "pod: limits above requests", "pod: several containers", "pod: init container",
     "pod: sidecar", "pod: overhead", "pod: pod-level resources", "pod: pod-level one resource",
@@ -44,6 +44,7 @@ FEATURES = (
     "nodeSelector", "node affinity: required", "node affinity: several terms", "node affinity: empty term",
     "node affinity: only empty terms", "node affinity: In", "node affinity: NotIn", "node affinity: Exists",
     "node affinity: DoesNotExist", "node affinity: Gt", "node affinity: Lt", "node affinity: bound that is no number",
+    "node affinity: bound that is no label", "node affinity: value that is no label",
     "node affinity: matchFields In", "node affinity: matchFields NotIn", "node affinity: every term names nodes",
     "node affinity: conflicting names", "node affinity: preferred", "node affinity: empty preference",
     "pod affinity: required", "pod affinity: preferred", "pod anti-affinity: required", "pod anti-affinity: preferred",
@@ -220,6 +221,14 @@ def _of_existing(pod: Pod, node_names: set[str], namespace: str) -> Found:
         yield f"existing: {action} {'affinity' if side == 'podAffinity' else 'anti-affinity'}"
         if "namespaceSelector" in term:
             yield "existing: namespaceSelector"
+        if any("!" in value for value in _selected_values(term)):
+            yield "existing: affinity that cannot be read"
+
+
+def _selected_values(term: Mapping[str, Any]) -> Iterator[str]:
+    for selector in (term.get("labelSelector", {}), term.get("namespaceSelector", {})):
+        for requirement in selector.get("matchExpressions", ()):
+            yield from requirement.get("values", ())
 
 
 def _requests(spec: Spec) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
@@ -319,8 +328,13 @@ def _of_node_affinity(spec: Spec) -> Found:
     for term in (*terms, *preferences):
         for requirement in term.get("matchExpressions", ()):
             yield f"node affinity: {requirement['operator']}"
-            if requirement.get("values") == ["many"]:
+            values = requirement.get("values", [])
+            if values == ["many"]:
                 yield "node affinity: bound that is no number"
+            if values and values[0].startswith("-"):
+                yield "node affinity: bound that is no label"
+            if any("!" in value for value in values):
+                yield "node affinity: value that is no label"
         for field in _fields(term):
             yield f"node affinity: matchFields {field['operator']}"
 

@@ -1,6 +1,6 @@
 """Pods of a random case: those that run on its nodes, the one to place, and the namespaces they live in."""
 
-from longshore.lab.oracle.case_affinity import add_node_affinity, make_pod_affinities
+from longshore.lab.oracle.case_affinity import add_node_affinity, make_pod_affinities, spoil_pod_affinities
 from longshore.lab.oracle.case_containers import ALL_CPUS, ALL_MEMORIES, make_containers
 from longshore.lab.oracle.case_draw import Draw, Json, pick, pick_count
 from longshore.lab.oracle.case_plan import Plan
@@ -74,6 +74,8 @@ def _draw_template(draw: Draw, plan: Plan, namespace: str) -> tuple[str, Json, J
     spec = make_containers(draw, plan, is_to_place=False)
     if draw() < (0.5 if "inter-pod" in plan.topics else 0.02):
         spec["affinity"] = make_pod_affinities(draw, labels, min(plan.required_share, 0.4))
+        if draw() < 0.08:
+            spec["affinity"] = spoil_pod_affinities(draw, spec["affinity"])
     return place, labels, spec
 
 

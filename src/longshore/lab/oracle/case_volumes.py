@@ -1,7 +1,7 @@
 """Volumes of random pods: claims that are bound to volumes with zone labels, and sources that never matter.
 
-Claims, volumes and classes are consistent and fully bound: what is left to decide is VolumeZone's, by the volumes' labels,
-and VolumeBinding's, by their node affinity.
+Claims, volumes and classes are consistent and fully bound: what is left to decide is VolumeZone's, by the volumes'
+labels, and VolumeBinding's, by their node affinity.
 """
 
 from longshore.lab.oracle.case_draw import Draw, Json, pick, pick_count
@@ -84,6 +84,7 @@ def _draw_volume_terms(draw: Draw) -> list[Json]:
         {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "Exists"}]},
         {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]},
         {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["4"]}]},
+        {"matchExpressions": [{"key": "cores", "operator": "Lt", "values": ["many"]}]},
         {"matchExpressions": [{"key": "rack", "operator": "DoesNotExist"}]},
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-a"]}]},
         {},

@@ -1,11 +1,11 @@
-"""What several heuristics read: shares of CPU and memory, CPU and GPU that are left, unknown readings."""
+"""What several heuristics read: shares of CPU and memory, GPU that is left, unknown readings."""
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
-from longshore.core.resources import CORE_RESOURCES, CPU, MEMORY
+from longshore.core.power import CPU_COLUMN
+from longshore.core.resources import CORE_RESOURCES, MEMORY
 
-CPU_COLUMN = CORE_RESOURCES.index(CPU)
 MEMORY_COLUMN = CORE_RESOURCES.index(MEMORY)
 
 # The largest node of the GPU trace that the GPU group was published with: its scores are scaled by these.
@@ -27,11 +27,6 @@ def used_shares_after(arrays: ClusterArrays, pod_class: Array) -> Array:
     allocatable = arrays.nodes.allocatable[:, columns]
     share = requested / xp.maximum(allocatable, 1)
     return xp.where(allocatable > 0, share, (requested > 0).astype(xp.float64))
-
-
-def cpu_millis_left(arrays: ClusterArrays) -> Array:
-    """Return the CPU that no pod has asked for, int64 [nodes]."""
-    return arrays.nodes.allocatable[:, CPU_COLUMN] - arrays.state.requested[:, CPU_COLUMN]
 
 
 def cpu_millis_wanted(arrays: ClusterArrays, pod_class: Array) -> Array:

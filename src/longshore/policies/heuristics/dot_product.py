@@ -8,6 +8,7 @@ Computed in integers, over the common denominator 128000² / 50; so the result d
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array
+from longshore.core.power import cpu_millis_left
 from longshore.policies.heuristics import amounts
 from longshore.policies.heuristics.amounts import LARGEST_CPU_MILLIS, LARGEST_GPU_MILLI
 from longshore.policies.heuristics.base import Heuristic
@@ -18,7 +19,7 @@ _DENOMINATOR = LARGEST_CPU_MILLIS**2 // 50
 
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     """Return int64 [nodes], 100 for a product of zero."""
-    of_cpu = amounts.cpu_millis_left(arrays) * amounts.cpu_millis_wanted(arrays, pod_class)
+    of_cpu = cpu_millis_left(arrays) * amounts.cpu_millis_wanted(arrays, pod_class)
     of_gpu = amounts.gpu_milli_left(arrays) * amounts.gpu_milli_wanted(arrays, pod_class)
     return amounts.divide_towards_zero(100 * _DENOMINATOR - of_cpu - _GPU_FACTOR * of_gpu, _DENOMINATOR)
 

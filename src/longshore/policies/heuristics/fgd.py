@@ -16,7 +16,8 @@ from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
 from longshore.core.fragmentation import node_fragment
 from longshore.core.ops import Array, namespace
-from longshore.policies.heuristics.amounts import cpu_millis_left, cpu_millis_wanted
+from longshore.core.power import cpu_millis_left
+from longshore.policies.heuristics.amounts import cpu_millis_wanted
 from longshore.policies.heuristics.base import Heuristic
 
 _STEPS = np.array([1000 * math.log(k / (100 - k)) for k in range(1, 100)])

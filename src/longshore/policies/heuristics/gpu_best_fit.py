@@ -9,6 +9,7 @@ Computed in integers, over the common denominator 2560; so the result does not d
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
+from longshore.core.power import cpu_millis_left
 from longshore.policies.heuristics import amounts
 from longshore.policies.heuristics.amounts import LARGEST_CPU_MILLIS, LARGEST_GPU_MILLI
 from longshore.policies.heuristics.base import Heuristic
@@ -21,7 +22,7 @@ _BEYOND = 1 << 40
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     """Return int64 [nodes] in 0..100 on feasible nodes."""
     xp = namespace(feasible)
-    of_cpu = amounts.cpu_millis_left(arrays) - amounts.cpu_millis_wanted(arrays, pod_class)
+    of_cpu = cpu_millis_left(arrays) - amounts.cpu_millis_wanted(arrays, pod_class)
     of_gpu = amounts.gpu_milli_left(arrays) - amounts.gpu_milli_wanted(arrays, pod_class)
     raw = amounts.divide_towards_zero(100 * _DENOMINATOR - of_cpu - _GPU_FACTOR * of_gpu, _DENOMINATOR)
     lowest = xp.where(feasible, raw, _BEYOND).min()

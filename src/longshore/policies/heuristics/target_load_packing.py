@@ -9,7 +9,8 @@ to nodes without metrics; here the score stays a fraction, a request counts once
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
-from longshore.policies.heuristics.amounts import CPU_COLUMN, cpu_millis_wanted
+from longshore.core.power import CPU_COLUMN
+from longshore.policies.heuristics.amounts import cpu_millis_wanted
 from longshore.policies.heuristics.base import Heuristic
 
 TARGET_PERCENT = 40.0

@@ -1,0 +1,49 @@
+"""What came of a series of decisions: how many pods were placed, and the state of the cluster after them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from longshore.core.decision import Decision
+from longshore.core.encode import Encoded
+from longshore.core.power import CPU_COLUMN, cluster_watts, use_ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The figures by which runs over the same waiting pods are compared."""
+
+    placed: int
+    pending: int
+    active_nodes: int
+    """Nodes with at least one pod."""
+    beyond_hard_limit: int
+    """Pods on nodes that are known to exceed their hard latency limit."""
+    cpu_variance: float
+    """Of requested by allocatable CPU over the nodes."""
+    watts_idle_on: float
+    watts_idle_off: float
+
+
+def outcome(encoded: Encoded, decisions: Sequence[Decision]) -> Outcome:
+    """Sum up decisions; `encoded` is the cluster after the last of them."""
+    nodes, state = encoded.arrays.nodes, encoded.arrays.state
+    ratio = use_ratio(state.requested[:, CPU_COLUMN], nodes.allocatable[:, CPU_COLUMN])[nodes.is_real]
+    num_placed = sum(decision.node is not None for decision in decisions)
+    return Outcome(
+        placed=num_placed,
+        pending=len(decisions) - num_placed,
+        active_nodes=int((state.pod_count > 0).sum()),
+        beyond_hard_limit=_num_beyond_limit(encoded, decisions),
+        cpu_variance=float(np.var(ratio)) if len(ratio) else 0.0,
+        watts_idle_on=float(cluster_watts(encoded.arrays, switch_off_idle=False)),
+        watts_idle_off=float(cluster_watts(encoded.arrays, switch_off_idle=True)),
+    )
+
+
+def _num_beyond_limit(encoded: Encoded, decisions: Sequence[Decision]) -> int:
+    limits = {pod.key: pod.spec.latency_hard_ms for pod in encoded.snapshot.pending}
+    latency = {node.name: node.readings.latency_ms for node in encoded.snapshot.nodes}
+    pairs = [(latency[decision.node], limits[decision.pod]) for decision in decisions if decision.node is not None]
+    return sum(reading is not None and limit is not None and reading > limit for reading, limit in pairs)

@@ -1,0 +1,66 @@
+"""Traces of one shape: nothing grows after the first seeds, and padding changes nothing that is played."""
+
+from dataclasses import dataclass, replace
+
+import jax
+import numpy as np
+import pytest
+
+from longshore import filters, policies
+from longshore.core.errors import InputError
+from longshore.core.trace import Trace
+from longshore.simulator.params import compile_trace
+from longshore.simulator.reference import Reference
+from longshore.simulator.source import TraceSource
+from longshore.workloads.build import build_workload
+
+
+def shapes_of(tree: object) -> list[tuple[int, ...]]:
+    return [np.shape(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+@pytest.mark.parametrize("name", ["test1", "poisson", "churn", "diurnal"])
+def test_seeds_soon_share_one_shape(name: str) -> None:
+    source = TraceSource(build_workload(name, {"nodes": 6, "pods": 40}))
+    assert source.num_nodes == 6
+    source.params_of(range(6))
+    shapes = source.shapes
+    for seed in range(6, 16):
+        params = source.params(seed)
+        assert shapes_of(params) == list(source.shapes)
+    assert source.shapes == shapes
+    assert source.has_node_events == (name == "churn")
+
+
+def test_several_seeds_come_in_one_shape_even_if_the_last_is_the_largest() -> None:
+    source = TraceSource(_Growing())
+    found = source.params_of([1, 2, 40])
+    assert {tuple(shapes_of(one)) for one in found} == {source.shapes}
+
+
+def test_what_is_filled_up_plays_alike() -> None:
+    workload = build_workload("diurnal", {"nodes": 6, "pods": 60, "load": 0.9})
+    source = TraceSource(workload)
+    source.params_of([1, 2])
+    bare = compile_trace(workload.trace(3), seed=3)
+    filled = replace(bare, params=source.params(3))
+    assert shapes_of(filled.params) != shapes_of(bare.params)
+    heuristic = policies.REGISTRY.load("kube-default")
+    want, got = (list(Reference(one, heuristic, filters.UPSTREAM).play()) for one in (bare, filled))
+    assert got == want
+
+
+def test_traces_with_more_nodes_are_refused() -> None:
+    with pytest.raises(InputError, match="has 4 nodes, that of seed 0 has 3"):
+        TraceSource(_Growing(grows_nodes=True)).params(1)
+
+
+@dataclass(frozen=True)
+class _Growing:
+    """A workload that grows with its seed."""
+
+    grows_nodes: bool = False
+
+    def trace(self, seed: int) -> Trace:
+        nodes = 3 + seed if self.grows_nodes else 3
+        return build_workload("test1", {"nodes": nodes, "pods": 1 + seed}).trace(seed)
