@@ -23,6 +23,7 @@ SHARED_TESTS = {
     "objectives/*": "objectives/test_matrix.py",
     "policies/heuristics/*": "policies/heuristics/test_matrix.py",
     "lab/oracle/case_*": "lab/oracle/test_cases.py",
+    "workloads/*": "workloads/test_matrix.py",
 }
 """Modules under `src/longshore` that one test covers together, each pattern with that test under `tests`."""
 

@@ -63,3 +63,10 @@ def test_import_refuses_one_object_in_two_dumps(tmp_path: Path, capsys: pytest.C
 def test_import_says_what_is_wrong_with_an_unwritable_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run(write(tmp_path / "nodes.json", NODE), "--out", str(tmp_path / "missing" / "x.json")) == 2
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_import_says_on_stderr_that_there_are_no_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(write(tmp_path / "pods.json", CONFIG), "--json") == 0
+    captured = capsys.readouterr()
+    assert "no nodes in the dump" in captured.err
+    assert json.loads(captured.out)["nodes"] == 0

@@ -49,6 +49,20 @@ def test_place_explains_one_pod_on_every_node(capsys: pytest.CaptureFixture[str]
     assert "NodeUnschedulable: node(s) were unschedulable" in explained
 
 
+def test_place_in_json_gives_only_the_pod_that_is_explained(capsys: pytest.CaptureFixture[str]):
+    assert run(str(EXAMPLE), "--policies", "kube-default,random", "--explain", "shop/api-1", "--json") == 0
+    for entry in json.loads(capsys.readouterr().out)["runs"]:
+        assert [decision["pod"] for decision in entry["decisions"]] == ["shop/api-1"]
+        assert entry["outcome"]["placed"] + entry["outcome"]["pending"] == 11
+
+
+def test_place_checks_the_pod_to_explain_before_it_places_any(monkeypatch: pytest.MonkeyPatch):
+    from longshore.deciding import decide
+
+    monkeypatch.setattr(decide, "decide_all", lambda *_: pytest.fail("must not run"))
+    assert run(str(EXAMPLE), "--explain", "shop/nobody") == 2
+
+
 def test_place_repeats_itself_for_a_seed_and_not_for_another(capsys: pytest.CaptureFixture[str]):
     def nodes(seed: str) -> list[str]:
         run(str(EXAMPLE), "--policies", "random", "--seed", seed, "--json")
@@ -77,3 +91,10 @@ def test_place_answers_bad_input_with_a_sentence_and_exit_2(
     captured = capsys.readouterr()
     assert want in captured.err
     assert captured.out == ""
+
+
+def test_place_says_on_stderr_that_there_are_no_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    dump = tmp_path / "empty.json"
+    dump.write_text('{"kind": "List"}')
+    assert run(str(dump), "--policies", "first-fit", "--json") == 0
+    assert "no nodes in the dump" in capsys.readouterr().err

@@ -19,6 +19,9 @@ NODES = (
 )
 
 
+UNREADABLE = NodeSelectorTerm((Requirement("k", "Gt", ("x",)),))
+
+
 def cluster(*pods: Pod) -> Encoded:
     return encode(Snapshot(nodes=NODES, pods=pods))
 
@@ -34,6 +37,22 @@ def test_decide_explains_every_node():
     assert decision.runner_up == "large"
     assert set(decision.scores) == {"small", "large"}
     assert decision.rejections["full"].reasons == ("Insufficient cpu", "Insufficient memory")
+
+
+@pytest.mark.parametrize("order", ["bca", "zca", "abc"])
+def test_the_runner_up_is_what_would_be_chosen_without_the_first(order: str):
+    pod = make_pod("p").cpu("100m").build()
+    nodes = tuple(make_node(name).build() for name in order)
+    decision, _ = decide(encode(Snapshot(nodes=nodes, pods=(pod,))), pod, chooser("first-fit"))
+    rest = tuple(node for node in nodes if node.name != decision.node)
+    second, _ = decide(encode(Snapshot(nodes=rest, pods=(pod,))), pod, chooser("first-fit"))
+    assert decision.node == min(order)
+    assert decision.runner_up == second.node == sorted(order)[1]
+
+
+def test_a_single_candidate_has_no_runner_up():
+    pod = make_pod("a").cpu("7").memory("2Gi").build()
+    assert decide(cluster(pod), pod, chooser("first-fit"))[0].runner_up is None
 
 
 def test_decide_places_on_the_cluster_that_it_returns():
@@ -75,7 +94,7 @@ def test_decide_has_a_word_for_a_cluster_without_nodes():
         ),
         pytest.param(Pod("a", PodSpec(is_terminating=True)), "it is being deleted", id="deletion"),
         pytest.param(
-            Pod("a", PodSpec(node_preferences=(NodePreference(1, NodeSelectorTerm((Requirement("k", "Gt", ("x",)),))),))),
+            Pod("a", PodSpec(node_preferences=(NodePreference(1, UNREADABLE),))),
             "spec.affinity.nodeAffinity has a requirement that upstream cannot read: `k Gt x`",
             id="a wish that upstream cannot read",
         ),

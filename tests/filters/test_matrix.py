@@ -168,9 +168,15 @@ def test_a_filter_explains_every_node_that_it_refuses(name: str) -> None:
 def test_a_filter_explains_many_nodes_as_it_explains_each(name: str) -> None:
     for cluster in (*oracle_clusters(400)[:100], *device_clusters(100)):
         encoded, pod_class = cluster.encoded, cluster.pod_class
-        refused = np.flatnonzero(encoded.arrays.nodes.is_real & ~unit(name).feasible(encoded.arrays, np.asarray(pod_class)))
+        refused = np.flatnonzero(
+            encoded.arrays.nodes.is_real & ~unit(name).feasible(encoded.arrays, np.asarray(pod_class))
+        )
+        if not len(refused):
+            continue
         together = unit(name).explain(encoded, pod_class, refused.tolist())
-        assert together == [reason for node in refused for reason in unit(name).explain(encoded, pod_class, [int(node)])]
+        assert together == [
+            reason for node in refused for reason in unit(name).explain(encoded, pod_class, [int(node)])
+        ]
 
 
 def test_explaining_thousands_of_nodes_asks_every_filter_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,7 +231,7 @@ def test_an_owner_that_does_not_control_is_no_owner() -> None:
         pytest.param(2, 2 * UNIT, id="a whole number"),
         pytest.param(0.5, UNIT // 2, id="a fraction"),
         pytest.param("1e3", 1000 * UNIT, id="an exponent"),
-        pytest.param(1e22, (2**63 - 1) * UNIT, id="more than int64 holds"),
+        pytest.param(f"{(2**63 - 1) // 100}m", (2**63 - 1) // 100 * MILLI, id="the most"),
         pytest.param("0", 0, id="zero"),
     ],
 )
@@ -274,6 +274,18 @@ BAD_NODES = [
         id="a negative quantity",
     ),
     pytest.param(
+        {"status": {"allocatable": {"memory": 1e22}}},
+        "status.allocatable.memory",
+        "`1e+22` is more than `92233720368547758`, the most that can be counted",
+        id="more than int64 holds",
+    ),
+    pytest.param(
+        {"status": {"allocatable": {"cpu": "92233720368547759m"}}},
+        "status.allocatable.cpu",
+        "`92233720368547759m` is more than `92233720368547758m`, the most that can be counted",
+        id="CPU whose score would wrap",
+    ),
+    pytest.param(
         {"status": {"allocatable": {"cpu": "9" * 5000}}},
         "status.allocatable.cpu",
         f"`{'9' * 5000}` is not a quantity",
@@ -285,16 +297,21 @@ BAD_NODE_NOTES = [
     ("gpu-count", "-1", "`-1` is not a whole number from 0 to 1024"),
     ("gpu-count", "1025", "`1025` is not a whole number from 0 to 1024"),
     ("gpu-count", "9" * 5000, f"`{'9' * 5000}` is not a whole number from 0 to 1024"),
-    ("latency-ms", "fast", "`fast` is not a number of 0 or more"),
-    ("latency-ms", "-1", "`-1` is not a number of 0 or more"),
-    ("latency-ms", "nan", "`nan` is not a number of 0 or more"),
-    ("latency-ms", "inf", "`inf` is not a number of 0 or more"),
-    ("latency-ms", "1_000", "`1_000` is not a number of 0 or more"),
-    ("latency-ms", "", "`` is not a number of 0 or more"),
-    ("cost-per-hour", "free", "`free` is not a number of 0 or more"),
-    ("carbon-grams-per-kwh", "-3", "`-3` is not a number of 0 or more"),
-    ("watts", "90", "needs two values or more: idle first, full last"),
-    ("watts", "90,x", "`x` is not a number of 0 or more"),
+    ("latency-ms", "fast", "`fast` is not a number from 0 to 1000000000"),
+    ("latency-ms", "-1", "`-1` is not a number from 0 to 1000000000"),
+    ("latency-ms", "nan", "`nan` is not a number from 0 to 1000000000"),
+    ("latency-ms", "inf", "`inf` is not a number from 0 to 1000000000"),
+    ("latency-ms", "1_000", "`1_000` is not a number from 0 to 1000000000"),
+    ("latency-ms", "", "`` is not a number from 0 to 1000000000"),
+    ("cost-per-hour", "free", "`free` is not a number from 0 to 1000000000"),
+    ("carbon-grams-per-kwh", "-3", "`-3` is not a number from 0 to 1000000000"),
+    ("latency-ms", "1e308", "`1e308` is not a number from 0 to 1000000000"),
+    ("cost-per-hour", "1000000001", "`1000000001` is not a number from 0 to 1000000000"),
+    ("carbon-grams-per-kwh", "1e10", "`1e10` is not a number from 0 to 1000000000"),
+    ("watts", "90", "got 1 values, expected 2 to 1001: idle first, full last"),
+    ("watts", ",".join("1" * 1002), "got 1002 values, expected 2 to 1001: idle first, full last"),
+    ("watts", "90,1e308", "`1e308` is not a number from 0 to 1000000000"),
+    ("watts", "90,x", "`x` is not a number from 0 to 1000000000"),
 ]
 BAD_POD_NOTES = [
     ("longshore.dev/gpu-count", "0", "`0` is not a whole number from 1 to 1024"),
@@ -304,8 +321,9 @@ BAD_POD_NOTES = [
     ("longshore.dev/gpu-devices", "0,", "`0,` is not a list of device numbers such as `0,1`"),
     ("longshore.dev/gpu-devices", "all", "`all` is not a list of device numbers such as `0,1`"),
     ("longshore.dev/gpu-devices", "9" * 5000, f"`{'9' * 5000}` is not a list of device numbers such as `0,1`"),
-    ("latencySoftConstraint", "20ms", "`20ms` is not a number of 0 or more"),
-    ("latencyHardConstraint", "-0.1", "`-0.1` is not a number of 0 or more"),
+    ("latencySoftConstraint", "20ms", "`20ms` is not a number from 0 to 1000000000"),
+    ("latencyHardConstraint", "1e10", "`1e10` is not a number from 0 to 1000000000"),
+    ("latencyHardConstraint", "-0.1", "`-0.1` is not a number from 0 to 1000000000"),
 ]
 
 
@@ -317,6 +335,13 @@ def test_bad_nodes_are_refused_with_field_and_reason(
         read_node(**changes)
     error = caught.value
     assert (error.kind, error.name, error.field, error.reason) == ("Node", "a", want_field, want_reason)
+
+
+def test_a_bad_quantity_comes_with_the_hint_of_the_parser() -> None:
+    with pytest.raises(ObjectError) as caught:
+        read_node(status={"allocatable": {"cpu": "four"}})
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("a quantity is a number with an optional suffix")
 
 
 @pytest.mark.parametrize(("key", "text", "want_reason"), BAD_NODE_NOTES, ids=lambda value: value[:20])
@@ -409,6 +434,12 @@ REQUIRED, PREFERRED = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind 
             "Expected `str`, got `int`",
             id="a claim's name",
         ),
+        pytest.param(
+            {"volumes": [{"name": "v", "image": []}]},
+            "spec.volumes.image",
+            "Expected `object`, got `array`",
+            id="an image that is a list",
+        ),
     ],
 )
 def test_bad_pods_are_refused_with_field_and_reason(spec: dict[str, Any], want_field: str, want_reason: str) -> None:
@@ -417,6 +448,46 @@ def test_bad_pods_are_refused_with_field_and_reason(spec: dict[str, Any], want_f
     error = caught.value
     assert (error.kind, error.name, error.field) == ("Pod", "default/p", want_field)
     assert error.reason.startswith(want_reason)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(b'{"claimName": "\xff"}', id="bytes that are no text"),
+        pytest.param(b"[" * 100_000, id="nesting without end"),
+        pytest.param(b'{"claimName": ', id="cut off"),
+    ],
+)
+def test_a_volume_that_cannot_be_read_is_refused(raw: bytes) -> None:
+    source = wire.Pod(wire.ObjectMeta(name="p"), wire.PodSpec(volumes=[{"persistentVolumeClaim": msgspec.Raw(raw)}]))
+    with pytest.raises(ObjectError, match=r"Pod `default/p`: field `spec\.volumes\.persistentVolumeClaim`"):
+        convert.pod(source)
+
+
+GOOD_TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+BAD_TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "no label!"}}}
+BAD_NAMESPACES = {**GOOD_TERM, "namespaceSelector": {"matchLabels": {"team": "no label!"}}}
+AFFINITY = {
+    "podAffinity": {
+        REQUIRED: [GOOD_TERM, BAD_TERM],
+        PREFERRED: [{"weight": 1, "podAffinityTerm": GOOD_TERM}],
+    },
+    "podAntiAffinity": {
+        REQUIRED: [GOOD_TERM],
+        PREFERRED: [{"weight": 1, "podAffinityTerm": term} for term in (GOOD_TERM, BAD_NAMESPACES)],
+    },
+}
+
+
+def test_a_running_pods_terms_are_forgotten_kind_by_kind_where_upstream_cannot_read_one() -> None:
+    spec = read_pod(spec={"nodeName": "a", "affinity": AFFINITY}).spec
+    assert (spec.affinity, spec.preferred_anti_affinity) == ((), ())
+    assert (len(spec.anti_affinity), len(spec.preferred_affinity)) == (1, 1)
+
+
+def test_a_waiting_pods_terms_are_kept_even_if_upstream_cannot_read_one() -> None:
+    spec = read_pod(spec={"affinity": AFFINITY}).spec
+    assert (len(spec.affinity), len(spec.preferred_anti_affinity)) == (2, 2)
 
 
 INFEASIBLE = [{"type": "PodResizePending", "reason": "Infeasible"}]
@@ -456,7 +527,7 @@ def test_a_status_without_resources_changes_nothing() -> None:
 
 def test_a_status_adds_resources_that_the_container_does_not_name() -> None:
     status = {"name": "c", "resources": {"requests": {"memory": "1Gi"}}}
-    pod = read_pod(spec={"containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
+    pod = read_pod(spec={"nodeName": "a", "containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
     assert pod.spec.containers[0].requests == (("memory", GIB * UNIT),)
 
 
@@ -464,7 +535,10 @@ def test_a_resize_counts_for_sidecars_and_not_for_other_init_containers() -> Non
     needs = {"resources": {"requests": {"cpu": "1"}}}
     held = {"resources": {"requests": {"cpu": "2"}}}
     pod = read_pod(
-        spec={"initContainers": [{"name": "side", "restartPolicy": "Always", **needs}, {"name": "once", **needs}]},
+        spec={
+            "nodeName": "a",
+            "initContainers": [{"name": "side", "restartPolicy": "Always", **needs}, {"name": "once", **needs}],
+        },
         status={"initContainerStatuses": [{"name": "side", **held}, {"name": "once", **held}]},
     )
     assert [container.requests for container in pod.spec.init_containers] == [(("cpu", 2 * UNIT),), (("cpu", UNIT),)]
@@ -472,7 +546,7 @@ def test_a_resize_counts_for_sidecars_and_not_for_other_init_containers() -> Non
 
 def test_a_resize_of_the_whole_pod_counts_resources_that_it_asked_for() -> None:
     pod = read_pod(
-        spec={"resources": {"requests": {"cpu": "1"}}},
+        spec={"nodeName": "a", "resources": {"requests": {"cpu": "1"}}},
         status={"resources": {"requests": {"cpu": "2", "memory": "1Gi"}}, "allocatedResources": {"cpu": "3"}},
     )
     assert pod.spec.pod_requests == (("cpu", 3 * UNIT),)
@@ -480,7 +554,7 @@ def test_a_resize_of_the_whole_pod_counts_resources_that_it_asked_for() -> None:
 
 def test_a_whole_pods_infeasible_resize_counts_what_it_holds() -> None:
     pod = read_pod(
-        spec={"resources": {"requests": {"cpu": "9", "memory": "1Gi"}}},
+        spec={"nodeName": "a", "resources": {"requests": {"cpu": "9", "memory": "1Gi"}}},
         status={"resources": {"requests": {"cpu": "2"}}, "conditions": INFEASIBLE},
     )
     assert pod.spec.pod_requests == (("cpu", 2 * UNIT), ("memory", 0))
@@ -489,7 +563,29 @@ def test_a_whole_pods_infeasible_resize_counts_what_it_holds() -> None:
 def test_a_bad_quantity_in_a_status_is_refused() -> None:
     status = {"name": "c", "resources": {"requests": {"cpu": "x"}}}
     with pytest.raises(ObjectError, match=r"status\.containerStatuses\.cpu"):
-        read_pod(spec={"containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
+        read_pod(spec={"nodeName": "a", "containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
+
+
+@pytest.mark.parametrize("is_incoming", [False, True], ids=["without a node", "with a node in mind"])
+def test_a_waiting_pods_status_does_not_count(is_incoming: bool) -> None:
+    held = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
+    needs = {"resources": {"requests": {"cpu": "1"}}}
+    pod = read_pod(
+        spec={
+            **({"nodeName": "a"} if is_incoming else {}),
+            **needs,
+            "initContainers": [{"name": "side", "restartPolicy": "Always", **needs}],
+            "containers": [{"name": "c", **needs}],
+        },
+        status={
+            **held,
+            "initContainerStatuses": [{"name": "side", **held}],
+            "containerStatuses": [{"name": "c", **held}],
+        },
+        is_incoming=is_incoming,
+    )
+    parts = (pod.spec.pod_requests, pod.spec.containers[0].requests, pod.spec.init_containers[0].requests)
+    assert parts == ((("cpu", UNIT),),) * 3
 
 
 @pytest.mark.parametrize(

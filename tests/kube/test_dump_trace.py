@@ -45,10 +45,10 @@ def test_waiting_pods_stay_as_they_are() -> None:
     assert [found for _, found in created(trace_of(make_snapshot(pod)))] == [pod.build()]
 
 
-def test_pods_on_unknown_nodes_and_behind_gates_are_left_out() -> None:
+def test_pods_on_unknown_nodes_behind_gates_and_being_deleted_are_left_out() -> None:
     gated = replace(make_pod("gated").build(), scheduling_gates=("wait",))
-    snapshot = replace(make_snapshot(make_pod("lost").on("gone")), pods=(make_pod("lost").on("gone").build(), gated))
-    assert trace_of(snapshot).events == ()
+    ending = make_pod("ending").spec(is_terminating=True).build()
+    assert trace_of(Snapshot(pods=(make_pod("lost").on("gone").build(), gated, ending))).events == ()
 
 
 def test_other_objects_are_kept() -> None:

@@ -178,7 +178,15 @@ OTHERS = [
             PersistentVolume("y", (), ()),
         )
     ),
-    Snapshot(claims=(PersistentVolumeClaim("x", "c"), PersistentVolumeClaim("x", "d", "v", ("ReadWriteOnce",)))),
+    Snapshot(
+        claims=(
+            PersistentVolumeClaim("x", "c"),
+            PersistentVolumeClaim("x", "d", "v", ("ReadWriteOnce",)),
+            PersistentVolumeClaim("x", "e", "v", is_half_bound=True),
+            PersistentVolumeClaim("x", "f", "v", is_lost=True),
+            PersistentVolumeClaim("x", "g", is_being_deleted=True),
+        )
+    ),
 ]
 
 

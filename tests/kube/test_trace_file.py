@@ -149,7 +149,12 @@ def test_a_bad_line_is_refused_with_its_number_and_reason(line: Any, want: str) 
 
 
 BAD_OBJECTS: list[Any] = [
-    pytest.param(NODE, "got node `a` again", id="a node twice"),
+    pytest.param(NODE, "got Node `a` again", id="a node twice"),
+    pytest.param(
+        OBJECT | {"object": {"kind": "Node", "apiVersion": "longhorn.io/v1", "metadata": {"name": "b"}}},
+        r"got `Node \(longhorn.io\)`, expected an object that",
+        id="a kind of another group",
+    ),
     pytest.param(OBJECT | {"object": {"kind": "ConfigMap"}}, "got `ConfigMap`, expected an object that", id="a kind"),
     pytest.param(OBJECT | {"object": {"kind": "Pod"} | POD}, "pods in `create` events", id="a pod"),
     pytest.param(OBJECT | {"object": {"kind": "Node"}}, "field `metadata.name`: is missing", id="a nameless node"),
@@ -166,6 +171,12 @@ BAD_OBJECTS: list[Any] = [
 def test_a_bad_object_is_refused_with_its_number_and_reason(line: Any, want: str) -> None:
     with pytest.raises(InputError, match=f"^line 3: .*{want}"):
         read(NODE, line)
+
+
+def test_an_object_of_any_kind_may_stand_once_only() -> None:
+    service = OBJECT | {"object": {"kind": "Service", "metadata": {"name": "s", "namespace": "x"}}}
+    with pytest.raises(InputError, match=r"^line 3: got Service `x/s` again, expected it once"):
+        read(service, service)
 
 
 BAD_HEADERS: list[Any] = [

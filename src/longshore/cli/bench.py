@@ -14,6 +14,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Measure, and compare with upstream.", no_args_is_help=True, rich_markup_mode=None)
     group.command(name="oracle")(oracle)
     group.command(name="semantics")(semantics)
+    group.command(name="simulator")(simulator)
     app.add_typer(group, name="bench")
 
 
@@ -69,6 +70,26 @@ def semantics(
     headers = ("nodes", "pod", "ours_ms", "ours_p99_ms", "upstream_ms", "ratio")
     payload = {"cells": [dict(zip(headers, row, strict=True)) for row in rows]}
     emit(json_mode, payload, lambda: write_table(headers, [tuple(_number(cell) for cell in row) for row in rows]))
+
+
+def simulator(
+    nodes: Annotated[list[int] | None, typer.Option(help="Cluster sizes; may be given several times.", min=1)] = None,
+    envs: Annotated[
+        int | None, typer.Option(help="Environments at once; by default what suits the device.", min=1)
+    ] = None,
+    json_mode: JsonOption = False,
+) -> None:
+    """Time the simulator with a DeepSets policy in the loop, the plain twin beside it."""
+    from longshore.lab.simulator_speed import device_name, measure, sizes_for_device
+
+    sizes = [(size, envs or max(16384 // size, 1)) for size in nodes] if nodes else sizes_for_device()
+    cells = []
+    for size, number in sizes:
+        note(f"{size} nodes, {number} environments …")
+        cells.append(measure(size, number))
+    headers = cells[0]._fields
+    payload = {"device": device_name(), "cells": [cell._asdict() for cell in cells]}
+    emit(json_mode, payload, lambda: write_table(headers, [tuple(_number(value) for value in cell) for cell in cells]))
 
 
 def _number(cell: object) -> str:

@@ -20,6 +20,7 @@ COMMANDS = (
     "longshore.cli.doctor",
     "longshore.cli.import_",
     "longshore.cli.place",
+    "longshore.cli.compare",
     "longshore.cli.bench",
 )
 

@@ -52,8 +52,9 @@ def place(
     outcomes: dict[str, Outcome] = {}
     for chooser in choosers:
         found, end = [], start
-        for decision, end in decide_all(start, chooser, reward):
+        for decision, after in decide_all(start, chooser, reward):
             found.append(decision)
+            end = after
         runs[chooser.name], outcomes[chooser.name] = found, outcome(end, found)
     payload = {
         "runs": [

@@ -4,10 +4,42 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from longshore.cli.output import note
 
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
 _LINE_SECONDS = 30.0
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a function that takes what is being done, how much of it is done and how much there is."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            tasks: dict[str, TaskID] = {}
+
+            def show(what: str, done: int, total: int) -> None:
+                if what not in tasks:
+                    tasks[what] = bar.add_task(what, total=total)
+                bar.update(tasks[what], completed=done, total=total)
+
+            yield show
+        return
+    told: set[str] = set()
+
+    def tell(what: str, _done: int, total: int) -> None:
+        if what not in told:
+            told.add(what)
+            note(f"{what} ({total}) …")
+
+    yield tell
 
 
 @contextmanager

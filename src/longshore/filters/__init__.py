@@ -79,9 +79,7 @@ def feasible(arrays: ClusterArrays, pod_class: Array, names: Sequence[str] = UPS
     return mask
 
 
-def judge(
-    encoded: Encoded, pod_class: int, names: Sequence[str] = UPSTREAM
-) -> tuple[Array, dict[str, Rejection]]:
+def judge(encoded: Encoded, pod_class: int, names: Sequence[str] = UPSTREAM) -> tuple[Array, dict[str, Rejection]]:
     """Return where a pod of the class may go [nodes] and, for every other node, which filter rejects it first and why.
 
     The same mask as `feasible`, on NumPy arrays only; every filter runs once and explains all of its nodes at once.

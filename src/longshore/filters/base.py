@@ -12,7 +12,8 @@ Feasible = Callable[[ClusterArrays, Array], Array]
 """(arrays, pod class) -> [nodes] bool: where the class may go as far as this filter is concerned."""
 
 Explain = Callable[[Encoded, int, Sequence[int]], list[Rejection]]
-"""(encoded, pod class, nodes) -> why the filter rejects each of these nodes; only asked about nodes that it rejects."""
+"""(encoded, pod class, nodes) -> why the filter rejects each of these nodes; only asked about nodes that it rejects,
+and about one at least."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,16 @@ from longshore.core.arrays import ClusterArrays
 from longshore.core.labels import Requirement, Selector
 from longshore.core.node import Node, NodeReadings, Taint
 from longshore.core.ops import Array
-from longshore.core.pod import AffinityTerm, Container, HostPort, NodeSelectorTerm, Pod, PodSpec, SpreadConstraint, Toleration
+from longshore.core.pod import (
+    AffinityTerm,
+    Container,
+    HostPort,
+    NodeSelectorTerm,
+    Pod,
+    PodSpec,
+    SpreadConstraint,
+    Toleration,
+)
 from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
 from longshore.core.trace import Create, Trace
 from longshore.filters import SETS
@@ -25,7 +34,7 @@ from longshore.policies import REGISTRY
 from longshore.simulator.params import Compiled, SimParams, compile_trace
 from longshore.simulator.reference import Reference
 from longshore.simulator.state import RUNNING, WAITING, SimState
-from longshore.simulator.transition import Program, initial, step
+from longshore.simulator.transition import Decide, Program, initial, step
 
 DEFAULT_SIZES = ((4, 4096), (16, 1024), (64, 256), (1024, 16))
 """(nodes, environments at once) for a CPU: about as many rows in all at every size."""
@@ -75,7 +84,7 @@ def measure(num_nodes: int, num_envs: int) -> Cell:
 
 
 # The environments share one cluster and differ in their pods, as they do in training.
-_AXES = SimParams(*(None if field in ("cluster", "lag_seconds") else 0 for field in SimParams._fields))
+_AXES = SimParams._make((None if field in ("cluster", "lag_seconds") else 0 for field in SimParams._fields)
 
 
 @jax.jit
@@ -93,7 +102,7 @@ def _rollout(params: SimParams, states: SimState) -> tuple[SimState, Array]:
     return played
 
 
-def _deepsets():  # noqa: ANN202
+def _deepsets() -> Decide:
     """Per-node rows, one hidden layer, max-pooling over nodes, one score per node: the yardstick's network."""
     keys = jax.random.split(jax.random.PRNGKey(0), 4)
     shapes = ((9, WIDTH), (WIDTH, WIDTH), (WIDTH, WIDTH), (WIDTH, 1))
@@ -123,7 +132,7 @@ def _spread_out(params: list[SimParams], num_envs: int) -> SimParams:
     columns = []
     for axis, leaves in zip(_AXES, zip(*params, strict=True), strict=True):
         columns.append(jax.tree.map(jnp.asarray, leaves[0]) if axis is None else jnp.asarray(np.stack(leaves)[chosen]))
-    return SimParams(*columns)
+    return SimParams._make(columns)
 
 
 def _twin_speed(compiled: Compiled) -> float:
@@ -156,7 +165,7 @@ def _node(number: int) -> Node:
         f"node-{number:05d}",
         allocatable=tuple(sorted(amounts.items())),
         labels=tuple(sorted(labels.items())),
-        taints=(Taint("dedicated"),) if number % 8 == 7 else (),  # noqa: PLR2004
+        taints=(Taint("dedicated"),) if number % 8 == 7 else (),
         readings=NodeReadings(latency_ms=10.0 + 8 * (number % 4)),
     )
 
@@ -196,10 +205,3 @@ def sizes_for_device() -> tuple[tuple[int, int], ...]:
     """Return sizes that fill the device."""
     factor = 1 if jax.default_backend() == "cpu" else 32
     return tuple((nodes, envs * factor) for nodes, envs in DEFAULT_SIZES)
-
-
-def linear_growth(cells: list[Cell]) -> float:
-    """Return the exponent of the cost per step over the number of nodes: 1 is linear."""
-    nodes = np.log([cell.nodes for cell in cells])
-    cost = np.log([1 / cell.steps_per_second for cell in cells])
-    return float(np.polyfit(nodes, cost, 1)[0])

@@ -31,6 +31,9 @@ from longshore.objectives.samples import sample_transitions
 MAX_REWARD = 1e6
 """Larger rewards drown every other term and, squared in a loss, leave float32."""
 
+_RUNNING = "in use"
+"""Where an error happened, in its message."""
+
 RewardFunction = Callable[[Transition], Array]
 JitCheck = Callable[[RewardFunction, Transition], Array]
 """Runs a reward function under jit on one transition and returns the value."""
@@ -38,19 +41,27 @@ JitCheck = Callable[[RewardFunction, Transition], Array]
 
 @dataclass(frozen=True)
 class UserTerm:
-    """A user's function as an objective."""
+    """A user's function, or another package's objective, as an objective that fails with its name."""
 
     name: str
     function: RewardFunction
+    ends: RewardFunction = never_ends
 
     def reward(self, step: Transition) -> Array:
-        """Return what the function says, as float64."""
+        """Return what the function says, as float64.
+
+        Raises:
+            UserTermError: it fails or, on NumPy arrays, gives no finite number: the checks before use saw small
+                clusters only. Under jit values are not known yet.
+        """
         xp = namespace(step.after.state.requested)
-        return xp.asarray(self.function(step)).astype(xp.float64)
+        if xp is np:
+            return np.float64(_evaluated(self.name, _RUNNING, self.function, step))
+        return xp.asarray(_called(self.name, _RUNNING, self.function, step)).astype(xp.float64)
 
     def ends_episode(self, step: Transition) -> Array:
-        """End nothing."""
-        return never_ends(step)
+        """Say whether the episode ends; a function ends nothing."""
+        return _called(self.name, _RUNNING, self.ends, step)
 
 
 def is_file_target(target: str) -> bool:
@@ -96,15 +107,17 @@ def check_reward(target: str, reward: RewardFunction, *, check_jit: JitCheck | N
     """Try a reward function on the sample placements: scalar, finite, bounded and, where asked, equal under jit."""
     for number, step in enumerate(sample_transitions(), start=1):
         where = f"sample placement {number}"
-        value = _scalar(target, where, _called(target, where, reward, step))
+        value = _bounded(target, where, _evaluated(target, where, reward, step))
         if check_jit is not None:
             _check_under_jit(target, where, value, partial(check_jit, reward), step)
 
 
-def _called(target: str, where: str, reward: RewardFunction, step: Transition) -> Array:
+def _called(target: str, where: str, function: RewardFunction, step: Transition) -> Array:
     try:
-        return reward(step)
-    except Exception as error:
+        # What NumPy would warn of shows in the value, which is checked.
+        with np.errstate(all="ignore"):
+            return function(step)
+    except (Exception, SystemExit) as error:
         # A user's code may fail in any way; each is theirs to read, with the place and the original chained below.
         raise UserTermError(
             f"user term `{target}`: {where}: raised {type(error).__name__}: {error}",
@@ -113,8 +126,13 @@ def _called(target: str, where: str, reward: RewardFunction, step: Transition) -
         ) from error
 
 
-def _scalar(target: str, where: str, value: Array) -> float:
-    array = np.asarray(value)
+def _evaluated(target: str, where: str, reward: RewardFunction, step: Transition) -> float:
+    """Run a reward function and read the finite number that it gives."""
+    value = _called(target, where, lambda step: np.asarray(reward(step)), step)
+    return _scalar(target, where, value)
+
+
+def _scalar(target: str, where: str, array: Array) -> float:
     if array.shape != () or array.dtype.kind not in "biuf":
         raise UserTermError(
             f"user term `{target}`: {where}: returned shape {array.shape} of {array.dtype}, expected one real number",
@@ -126,6 +144,10 @@ def _scalar(target: str, where: str, value: Array) -> float:
             f"user term `{target}`: {where}: returned `{number}`, expected a finite number",
             "guard divisions: `x / xp.maximum(count, 1)`; what is not known is marked in `step.after.readings.*_known`",
         )
+    return number
+
+
+def _bounded(target: str, where: str, number: float) -> float:
     if abs(number) > MAX_REWARD:
         raise UserTermError(
             f"user term `{target}`: {where}: returned `{number}`, expected at most {MAX_REWARD:g} either way",
@@ -136,13 +158,13 @@ def _scalar(target: str, where: str, value: Array) -> float:
 
 def _check_under_jit(target: str, where: str, value: float, compiled: RewardFunction, step: Transition) -> None:
     try:
-        jitted = compiled(step)
-    except Exception as error:
+        jitted = np.asarray(compiled(step))
+    except (Exception, SystemExit) as error:
         raise UserTermError(
             f"user term `{target}`: {where}: does not work under jit: {type(error).__name__}: {error}",
             "use `xp = namespace(array)` and `xp.where` in place of NumPy's own functions and of `if` on array values",
         ) from error
-    number = _scalar(target, f"{where} under jit", jitted)
+    number = _bounded(target, f"{where} under jit", _scalar(target, f"{where} under jit", jitted))
     if not np.isclose(number, value, rtol=1e-6, atol=1e-9):
         raise UserTermError(
             f"user term `{target}`: {where}: gives `{number}` under jit and `{value}` without, expected the same",
@@ -175,7 +197,7 @@ def _import(target: str, path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserTermError(
             f"user term `{target}`: `{path}` cannot be imported: {type(error).__name__}: {error}",
             f"`python {path}` shows where it fails",

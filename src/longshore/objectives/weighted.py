@@ -12,6 +12,8 @@ Nothing else adds objectives up. The sum ends an episode when any of its terms d
 import dataclasses
 import math
 import re
+import reprlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
@@ -25,6 +27,7 @@ from longshore.objectives import REGISTRY
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.user import JitCheck, UserTerm, check_reward, is_file_target, load_user_term
 
+_SHOWN_CHARACTERS = 200
 _EXAMPLE = "write for instance `ee`, `ee=1,watts=0.01`, or YAML: `terms: [{name: ee, weight: 1.0, measure: cpu}]`"
 
 
@@ -105,16 +108,17 @@ def from_yaml(text: str, *, check_jit: JitCheck | None = None) -> Weighted:
     """Read `terms: [{name: ..., weight: ..., <parameter>: ...}, ...]`; a weight that is not given is 1."""
     try:
         document = yaml.load(text, _Loader)
-    except yaml.YAMLError as error:
-        raise InputError(f"the objective is not YAML: {error}", _EXAMPLE) from error
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        # The last three: a date or number that cannot be, and brackets nested without end.
+        raise InputError(f"the objective is not YAML that can be read: {error}", _EXAMPLE) from error
     if not isinstance(document, dict) or "terms" not in document:
-        raise InputError(f"got `{text.strip()}`, expected a name or a mapping with `terms`", _EXAMPLE)
+        raise InputError(f"got `{_shown(text.strip())}`, expected a name or a mapping with `terms`", _EXAMPLE)
     for key in document:
         if key != "terms":
             raise UnknownNameError("key of an objective", str(key), ["terms"])
     terms = document["terms"]
     if not isinstance(terms, list):
-        raise InputError(f"`terms` is `{terms}`, expected a list", _EXAMPLE)
+        raise InputError(f"`terms` is `{_shown(terms)}`, expected a list", _EXAMPLE)
     return Weighted(tuple(_term(term, check_jit) for term in terms))
 
 
@@ -138,20 +142,23 @@ def build_objective(name: str, parameters: Mapping[str, object], *, check_jit: J
         objective = cast("Objective", msgspec.convert(dict(parameters), factory))
     except msgspec.ValidationError as error:
         raise InputError(f"objective `{name}`: {error}", f"its parameters: {_described(factory)}") from error
-    if name not in REGISTRY.table:
-        check_reward(name, objective.reward, check_jit=check_jit)
-    return objective
+    if name in REGISTRY.table:
+        return objective
+    check_reward(name, objective.reward, check_jit=check_jit)
+    return UserTerm(name, objective.reward, objective.ends_episode)
 
 
 def _term(term: object, check_jit: JitCheck | None) -> tuple[float, Objective]:
     if isinstance(term, str):
         term = {"name": term}
     if not isinstance(term, dict) or not isinstance(term.get("name"), str):
-        raise InputError(f"got the term `{term}`, expected a mapping with `name`", _EXAMPLE)
+        raise InputError(f"got the term `{_shown(term)}`, expected a mapping with `name`", _EXAMPLE)
     parameters = {str(key): value for key, value in term.items() if key not in ("name", "weight")}
     weight = term.get("weight", 1.0)
-    if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise InputError(f"objective `{term['name']}`: got weight `{weight}`, expected a number", _EXAMPLE)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or abs(weight) > sys.float_info.max:
+        raise InputError(
+            f"objective `{term['name']}`: got weight `{_shown(weight)}`, expected a finite number", _EXAMPLE
+        )
     return float(weight), build_objective(term["name"], parameters, check_jit=check_jit)
 
 
@@ -184,6 +191,11 @@ def _parameter_types(factory: type) -> dict[str, Any]:
 def _described(factory: type) -> str:
     defaults = (f"`{field.name}` (default {field.default!r})" for field in dataclasses.fields(factory))
     return ", ".join(defaults) or "none"
+
+
+def _shown(value: object) -> str:
+    """Write a value for a message: short, since YAML's references can make a line into a gigabyte."""
+    return value[:_SHOWN_CHARACTERS] if isinstance(value, str) else reprlib.repr(value)
 
 
 class _Loader(yaml.SafeLoader):

@@ -35,7 +35,7 @@ NODE_LABEL_KEYS = (ZONE, ZONE, "disk", "disk", "cores", "cores", REGION, "rack",
 WEIGHTS = (1, 1, 2, 5, 10, 50, 99, 100)
 GREATER_LESS_VALUES = ("4", "7", "8", "15", "0", "9223372036854775807")
 # Bounds that upstream cannot read: what is no number, and numbers that are no label values.
-UNREADABLE_BOUNDS = ("many", "-1", "-5")
+UNREADABLE_BOUNDS = ("many", "-1")
 # Pods stored by older API servers may have values that no label can have.
 UNREADABLE_VALUE = "no label!"
 
@@ -249,7 +249,7 @@ def _draw_node_requirement(draw: Draw, node_names: list[str], *, is_required: bo
     if key == "cores" and draw() < 0.8:
         value = pick(draw, GREATER_LESS_VALUES)
         # An unreadable bound is stored, and matches no node; in a preferred term it would stop the whole cycle.
-        if is_required and draw() < 0.4:
+        if is_required and draw() < 0.5:
             value = pick(draw, UNREADABLE_BOUNDS)
         return {"key": key, "operator": pick(draw, ("Gt", "Lt")), "values": [value]}
     operator = pick(draw, SELECTOR_OPERATORS)
