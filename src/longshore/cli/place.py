@@ -45,9 +45,11 @@ def place(
 
     choosers = [Chooser(name, REGISTRY.load(name), filter_set(filters)) for name in _split(policies)]
     reward = parse_objective(objective)
-    snapshot = read_dump(read_bytes(dump), dump).snapshot
-    _check_pod(explain, snapshot)
-    start = encode(snapshot, seed=seed)
+    imported = read_dump(read_bytes(dump), dump)
+    for remark in imported.notes:
+        note(remark)
+    _check_pod(explain, imported.snapshot)
+    start = encode(imported.snapshot, seed=seed)
     runs: dict[str, list[Decision]] = {}
     outcomes: dict[str, Outcome] = {}
     for chooser in choosers:

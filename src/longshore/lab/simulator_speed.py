@@ -84,7 +84,7 @@ def measure(num_nodes: int, num_envs: int) -> Cell:
 
 
 # The environments share one cluster and differ in their pods, as they do in training.
-_AXES = SimParams._make((None if field in ("cluster", "lag_seconds") else 0 for field in SimParams._fields)
+_AXES = SimParams._make(None if field in ("cluster", "lag_seconds") else 0 for field in SimParams._fields)
 
 
 @jax.jit
