@@ -51,8 +51,9 @@ $(INSTALLED): requirements/all.lock pyproject.toml
 	@$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: setup  ## place the pods of a small cluster under several policies, with the reasons
+demo: setup  ## a small cluster's pods placed with reasons; then test1 and test2 under eight policies, with a report
 	@$(LONGSHORE) place examples/small-cluster.json
+	@$(LONGSHORE) demo
 
 test: setup lint type imports docs-check controlplane unit go-test  ## every check and every test
 	$(say) 'all green'
@@ -80,6 +81,7 @@ go-test: go  ## go vet and go test
 bench: setup controlplane  ## the figures that the docs quote, short form
 	@$(LONGSHORE) bench semantics
 	@$(LONGSHORE) bench oracle --cases 2000 --seed 1
+	@$(LONGSHORE) bench simulator
 
 docs: setup  ## write the generated reference pages again
 	@$(PYTHON) docs/generate.py

@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from longshore.cli import doctor
+from longshore.lab import build
 
 THERE = doctor.Probe("there", lambda: doctor.Found(True, "1.0"), True, "make there")
 OPTIONAL = doctor.Probe("extra", lambda: doctor.Found(False, "not installed"), False, "make extra")
@@ -82,6 +83,13 @@ def test_oracle_counts_once_it_is_built(tmp_path: Path, monkeypatch: pytest.Monk
     assert doctor.find_oracle() == doctor.Found(False, "not built")
     oracle.touch()
     assert doctor.find_oracle() == doctor.Found(True, str(oracle))
+
+
+def test_oracle_is_missing_where_its_source_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "SOURCE", tmp_path / "controlplane")
+    found = doctor.find_oracle()
+    assert not found.is_ok
+    assert "a clone of the repository" in found.detail
 
 
 def test_jax_keeps_64_bit_integers() -> None:

@@ -1,12 +1,14 @@
 """Reading what the user names."""
 
+import errno
 import io
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from longshore.cli.files import read_bytes
+from longshore.cli.files import read_bytes, write_bytes
 from longshore.core.errors import InputError
 
 
@@ -23,3 +25,57 @@ def test_read_bytes_reads_standard_input(monkeypatch: pytest.MonkeyPatch):
 def test_read_bytes_says_why_it_cannot(tmp_path: Path):
     with pytest.raises(InputError, match="No such file"):
         read_bytes(str(tmp_path / "missing"))
+
+
+def test_write_bytes_replaces_a_file_and_keeps_its_mode(tmp_path: Path):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+    target.chmod(0o640)
+    write_bytes(target, b"new", "--out")
+    assert (target.read_bytes(), target.stat().st_mode & 0o777) == (b"new", 0o640)
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_write_bytes_keeps_a_link(tmp_path: Path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    write_bytes(tmp_path / "link", b"new", "--out")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_write_bytes_leaves_the_old_file_if_the_new_one_cannot_be_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    target = tmp_path / "a"
+    target.write_bytes(b"old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"No space left on device\nhint: --out: free some space"):
+        write_bytes(target, b"new", "--out")
+    assert target.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_write_bytes_goes_to_devices_directly():
+    with pytest.raises(InputError, match="cannot write `/dev/full`: No space left"):
+        write_bytes(Path("/dev/full"), b"x", "--out")
+    assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("missing/a", "make its folder first"),
+        (".", "add the name of a file"),
+        ("file/a", "is a file"),
+        ("x" * 300, "shorter"),
+    ],
+)
+def test_write_bytes_hints_by_what_went_wrong(tmp_path: Path, name: str, hint: str):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=f"hint: --out: .*{hint}"):
+        write_bytes(tmp_path / name, b"x", "--out")

@@ -1,5 +1,7 @@
 """Tests of the command line as a whole: lazy imports, exit codes, errors without tracebacks."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -72,3 +74,54 @@ def test_debug_variable_shows_the_traceback() -> None:
     assert result.returncode == 1
     assert "Traceback" in result.stderr
     assert "UnknownNameError" in result.stderr
+
+
+def run_in_shell(script: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run `longshore` as `$L` in a shell, where streams can be closed, full or of another locale."""
+    command = f"{sys.executable} -c 'from longshore.cli.main import main; main()'"
+    return subprocess.run(
+        ["/bin/bash", "-c", f'L() {{ {command} "$@"; }}; {script}'],
+        capture_output=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_a_full_disk_is_one_sentence() -> None:
+    result = run_in_shell("L list objectives > /dev/full")
+    assert (result.returncode, result.stderr) == (1, b"error: cannot write the output: No space left on device\n")
+
+
+def test_a_closed_output_is_one_sentence() -> None:
+    result = run_in_shell("L list objectives >&-")
+    assert (result.returncode, result.stderr) == (1, b"error: standard output is closed\n")
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
+    result = run_in_shell("L list objectives --json | true; exit ${PIPESTATUS[0]}")
+    assert result.stderr == b""
+    assert result.returncode in (0, 1)  # 0: it was faster than the reader
+
+
+def test_a_closed_error_stream_leaves_the_data_alone() -> None:
+    result = run_in_shell("L list filtres 2>&-")
+    assert (result.returncode, result.stdout) == (2, b"")
+
+
+OLD_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+def test_a_locale_without_the_character_shows_its_number() -> None:
+    result = run_in_shell("L list objectives", **OLD_LOCALE)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"int(10 \\xb7 unused / workers)" in result.stdout
+
+
+def test_json_is_utf8_in_every_locale() -> None:
+    result = run_in_shell("L list objectives --json", **OLD_LOCALE)
+    assert "int(10 · unused / workers)" in json.loads(result.stdout.decode("utf-8"))["units"][0]["description"]
+
+
+def test_errors_show_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_main(["list", "\x1b[31mfilters"]) == 2
+    assert "unknown list `\\x1b[31mfilters`" in capsys.readouterr().err

@@ -40,3 +40,25 @@ def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     output.note("working")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "working\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [
+        ("worker-1", "worker-1"),
+        ("straße 🚀 [bold]", "straße 🚀 [bold]"),
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("a\nb\tc\x00", "a\\nb\\tc\\x00"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\ud800", "a\\ud800"),
+    ],
+)
+def test_characters_that_steer_a_terminal_are_escaped(text: str, want: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.printable(text) == want
+    output.write_table(("name",), [(text,)])
+    assert capsys.readouterr().out == f"name\n{want}\n"
+
+
+def test_notes_keep_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    output.note("one\ntwo\x1b[2J")
+    assert capsys.readouterr().err == "one\ntwo\\x1b[2J\n"

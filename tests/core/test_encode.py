@@ -14,7 +14,9 @@ from jax_support import assert_same_trees
 from longshore.core.choose import choose
 from longshore.core.encode import encode
 from longshore.core.errors import InputError
-from longshore.core.snapshot import Snapshot, TypicalPod
+from longshore.core.labels import Requirement, Selector
+from longshore.core.pod import AffinityTerm
+from longshore.core.snapshot import Controller, Service, Snapshot, TypicalPod
 from longshore.filters import feasible
 from longshore.policies.heuristics.kube_default import HEURISTIC
 
@@ -236,3 +238,43 @@ def test_neutral_rows_come_first_in_every_table() -> None:
     assert not arrays.tables.weights[0].any()
     assert not arrays.tables.match[0].any()
     assert not arrays.state.counts[0].any()
+
+
+def test_counters_hold_what_every_bound_pod_adds() -> None:
+    for seed in range(20):
+        encoded = encode(rich_snapshot(seed))
+        want = np.zeros_like(encoded.arrays.state.counts)
+        for pod in encoded.snapshot.pods:
+            if pod.bound_to in encoded.node_index:
+                want[:, encoded.node_index[pod.bound_to]] += encoded.arrays.tables.match[:, encoded.class_of(pod)]
+        np.testing.assert_array_equal(encoded.arrays.state.counts, want)
+
+
+def apps(count: int) -> Snapshot:
+    """Every pod an app of its own, with a service, a controller, a host port and a rule to stay away from itself."""
+    pods, services, controllers = [], [], []
+    for i in range(count):
+        pair = ("app", f"a{i}")
+        own = Selector((Requirement("app", "In", (f"a{i}",)),))
+        pod = make_pod(f"p{i}").label(*pair).owner("ReplicaSet", f"r{i}").host_port(1000 + i)
+        pods.append(pod.spec(anti_affinity=(AffinityTerm("zone", own),)).on("n").build())
+        services.append(Service("default", f"s{i}", (pair,)))
+        controllers.append(Controller("apps/v1", "ReplicaSet", "default", f"r{i}", own))
+    return Snapshot((make_node("n").build(),), tuple(pods), (), tuple(services), tuple(controllers))
+
+
+def test_a_selector_is_asked_only_about_classes_that_it_could_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [0]
+    matches = Selector.matches
+
+    def counting(self: Selector, labels: dict[str, str]) -> bool:
+        asked[0] += 1
+        return matches(self, labels)
+
+    monkeypatch.setattr(Selector, "matches", counting)
+    per_app = []
+    for count in (20, 200):
+        asked[0] = 0
+        encode(apps(count))
+        per_app.append(asked[0] / count)
+    assert per_app[0] == per_app[1] <= 10

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from longshore.core.arrays import ClusterArrays
 from longshore.core.fragmentation import cluster_fragment, node_fragment
 from longshore.core.gpu import free_milli
+from longshore.core.node import MAX_DEVICES
 from longshore.core.pod import GpuRequest
 from longshore.core.snapshot import TypicalPod
 from objectives.clusters import node, transition
@@ -48,6 +49,14 @@ def test_fragment_weighs_typical_pods_by_share() -> None:
     arrays = cluster(kinds, [600, 0])
     assert node_fragment(arrays)[0] == pytest.approx(0.7 * 400 + 0.3 * 1400, abs=1e-8)
     assert cluster_fragment(arrays) == node_fragment(arrays)[0]
+
+
+@pytest.mark.parametrize("num_kinds", [1, 3, 1000])
+def test_fragment_holds_for_as_many_devices_as_a_node_may_have(num_kinds: int) -> None:
+    arrays = cluster([TypicalPod(100, None, 1 / num_kinds)] * num_kinds, [0] * MAX_DEVICES)
+    want = pytest.approx(1000 * MAX_DEVICES, rel=1e-9)
+    assert node_fragment(arrays)[0] == want
+    assert np.asarray(jax.jit(node_fragment)(jax.tree.map(jax.numpy.asarray, arrays)))[0] == want
 
 
 def test_fragment_is_zero_without_typical_pods() -> None:

@@ -1,5 +1,6 @@
 """GPU devices: which ones a pod would take."""
 
+import tracemalloc
 from typing import NamedTuple
 
 import jax
@@ -123,3 +124,29 @@ compiled_gpu = jax.jit(lambda arrays, pod_class: (fits(arrays, pod_class), best_
 def test_gpu_functions_are_equal_under_jit(arrays: ClusterArrays) -> None:
     got = compiled_gpu(*to_jax((arrays, ONLY_CLASS)))
     assert_same_trees(got, (fits(arrays, ONLY_CLASS), best_fit(arrays, ONLY_CLASS)))
+
+
+def test_take_in_order_ranks_as_sorting_does() -> None:
+    rng = np.random.default_rng(3)
+    preference, usable = rng.integers(0, 20, (50, 64)), rng.random((50, 64)) < 0.6
+    got = take_in_order(preference, usable, np.int64(5), np.int64(9))
+    for row in range(50):
+        ranked = sorted(np.flatnonzero(usable[row]), key=lambda device, row=row: (preference[row, device], device))
+        assert np.flatnonzero(got[row]).tolist() == sorted(ranked[:9])
+    compiled = jax.jit(take_in_order)(*to_jax((preference, usable, np.int64(5), np.int64(9))))
+    assert_same_trees(compiled, got)
+
+
+def test_take_in_order_needs_no_table_of_pairs_of_devices() -> None:
+    # 2000 nodes of 64 devices: a table of all pairs would take 65 MB as bytes alone.
+    preference, usable = np.zeros((2000, 64), np.int64), np.ones((2000, 64), bool)
+    tracemalloc.start()
+    take_in_order(preference, usable, np.int64(5), np.int64(2))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * preference.nbytes
+
+
+def test_take_in_order_looks_at_nothing_for_a_pod_that_wants_none() -> None:
+    taken = take_in_order(np.zeros((3, 2)), np.ones((3, 2), bool), np.int64(0), np.int64(0))
+    assert (taken.tolist(), taken.dtype) == ([[0, 0]] * 3, np.int64)

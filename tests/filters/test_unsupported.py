@@ -10,10 +10,13 @@ from longshore.core.pod import (
     AffinityTerm,
     NodePreference,
     NodeSelectorTerm,
+    Pod,
     PodSpec,
     SpreadConstraint,
+    Volume,
     WeightedAffinityTerm,
 )
+from longshore.core.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
 from longshore.filters.unsupported import (
     CLAIM_REASONS,
     FIELDS,
@@ -182,3 +185,12 @@ def test_the_requirement_that_cannot_be_read_is_shown() -> None:
 )
 def test_what_upstream_reads_or_passes_over_is_not_named(spec: PodSpec) -> None:
     assert find_unreadable(spec) == ()
+
+
+def test_claims_are_looked_up_in_the_snapshot_that_is_given() -> None:
+    pod = Pod("a", PodSpec(volumes=(Volume("persistentVolumeClaim", "data"),)))
+    bound = Snapshot(claims=(PersistentVolumeClaim("default", "data", "v"),), volumes=(PersistentVolume("v"),))
+    other = Snapshot(claims=(PersistentVolumeClaim("default", "data", "gone"),))
+    for _ in range(2):
+        assert find_unsupported(pod, bound) == ()
+        assert [need.plugin for need in find_unsupported(pod, other)] == ["VolumeBinding"]

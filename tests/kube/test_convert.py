@@ -248,7 +248,7 @@ def test_quantities_are_text_or_numbers(quantity: str | float, want_nanos: int) 
         pytest.param({"count": "4", "milli": "1000"}, GpuRequest(4, 1000), id="whole ones, with the milli written out"),
         pytest.param({"count": "1", "model": "T4|A100"}, GpuRequest(1, 1000, ("A100", "T4")), id="one of two models"),
         pytest.param({"count": "1", "model": "|"}, GpuRequest(1, 1000), id="no model in the list"),
-        pytest.param({"model": "T4"}, None, id="a model alone asks for nothing"),
+        pytest.param({}, None, id="none"),
     ],
 )
 def test_gpu_annotations_of_a_pod(notes: dict[str, str], want_gpu: GpuRequest | None) -> None:
@@ -293,10 +293,10 @@ BAD_NODES = [
     ),
 ]
 BAD_NODE_NOTES = [
-    ("gpu-count", "many", "`many` is not a whole number from 0 to 1024"),
-    ("gpu-count", "-1", "`-1` is not a whole number from 0 to 1024"),
-    ("gpu-count", "1025", "`1025` is not a whole number from 0 to 1024"),
-    ("gpu-count", "9" * 5000, f"`{'9' * 5000}` is not a whole number from 0 to 1024"),
+    ("gpu-count", "many", "`many` is not a whole number from 0 to 64"),
+    ("gpu-count", "-1", "`-1` is not a whole number from 0 to 64"),
+    ("gpu-count", "65", "`65` is not a whole number from 0 to 64"),
+    ("gpu-count", "9" * 5000, f"`{'9' * 5000}` is not a whole number from 0 to 64"),
     ("latency-ms", "fast", "`fast` is not a number from 0 to 1000000000"),
     ("latency-ms", "-1", "`-1` is not a number from 0 to 1000000000"),
     ("latency-ms", "nan", "`nan` is not a number from 0 to 1000000000"),
@@ -308,14 +308,15 @@ BAD_NODE_NOTES = [
     ("latency-ms", "1e308", "`1e308` is not a number from 0 to 1000000000"),
     ("cost-per-hour", "1000000001", "`1000000001` is not a number from 0 to 1000000000"),
     ("carbon-grams-per-kwh", "1e10", "`1e10` is not a number from 0 to 1000000000"),
-    ("watts", "90", "got 1 values, expected 2 to 1001: idle first, full last"),
-    ("watts", ",".join("1" * 1002), "got 1002 values, expected 2 to 1001: idle first, full last"),
+    ("watts", "90", "needs 2 to 1001 values, idle first and full last; got 1"),
+    ("watts", ",".join("1" * 1002), "needs 2 to 1001 values, idle first and full last; got 1002"),
     ("watts", "90,1e308", "`1e308` is not a number from 0 to 1000000000"),
     ("watts", "90,x", "`x` is not a number from 0 to 1000000000"),
 ]
 BAD_POD_NOTES = [
-    ("longshore.dev/gpu-count", "0", "`0` is not a whole number from 1 to 1024"),
-    ("longshore.dev/gpu-count", "1.5", "`1.5` is not a whole number from 1 to 1024"),
+    ("longshore.dev/gpu-count", "0", "`0` is not a whole number from 1 to 64"),
+    ("longshore.dev/gpu-model", "T4", "needs `longshore.dev/gpu-count` or `longshore.dev/gpu-milli` beside it"),
+    ("longshore.dev/gpu-count", "1.5", "`1.5` is not a whole number from 1 to 64"),
     ("longshore.dev/gpu-milli", "1001", "`1001` is not a whole number from 1 to 1000"),
     ("longshore.dev/gpu-milli", "٣", "`٣` is not a whole number from 1 to 1000"),
     ("longshore.dev/gpu-devices", "0,", "`0,` is not a list of device numbers such as `0,1`"),
@@ -488,104 +489,6 @@ def test_a_running_pods_terms_are_forgotten_kind_by_kind_where_upstream_cannot_r
 def test_a_waiting_pods_terms_are_kept_even_if_upstream_cannot_read_one() -> None:
     spec = read_pod(spec={"affinity": AFFINITY}).spec
     assert (len(spec.affinity), len(spec.preferred_anti_affinity)) == (2, 2)
-
-
-INFEASIBLE = [{"type": "PodResizePending", "reason": "Infeasible"}]
-DEFERRED = [{"type": "Ready", "reason": "Infeasible"}, {"type": "PodResizePending", "reason": "Deferred"}]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "held", "allocated", "conditions", "want_millis"),
-    [
-        pytest.param("500m", "800m", None, [], 800, id="shrinking: it still holds more"),
-        pytest.param("500m", "300m", "300m", [], 500, id="growing: it wants more"),
-        pytest.param("500m", "300m", "700m", [], 700, id="promised more than it wants and has"),
-        pytest.param("900m", "300m", "400m", INFEASIBLE, 400, id="a wish that can never be met does not count"),
-        pytest.param("900m", "300m", "400m", DEFERRED, 900, id="a wish that is only put off counts"),
-    ],
-)
-def test_a_resize_counts_the_most_of_wanted_held_and_promised(
-    wanted: str, held: str, allocated: str | None, conditions: list[dict[str, str]], want_millis: int
-) -> None:
-    status = {"name": "c", "resources": {"requests": {"cpu": held}}}
-    if allocated:
-        status["allocatedResources"] = {"cpu": allocated}
-    pod = read_pod(
-        spec={"nodeName": "a", "containers": [{"name": "c", "resources": {"requests": {"cpu": wanted}}}]},
-        status={"containerStatuses": [status], "conditions": conditions},
-    )
-    assert pod.spec.containers[0].requests == (("cpu", want_millis * MILLI),)
-
-
-def test_a_status_without_resources_changes_nothing() -> None:
-    pod = read_pod(
-        spec={"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
-        status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "2"}}]},
-    )
-    assert pod.spec.containers[0].requests == (("cpu", UNIT),)
-
-
-def test_a_status_adds_resources_that_the_container_does_not_name() -> None:
-    status = {"name": "c", "resources": {"requests": {"memory": "1Gi"}}}
-    pod = read_pod(spec={"nodeName": "a", "containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
-    assert pod.spec.containers[0].requests == (("memory", GIB * UNIT),)
-
-
-def test_a_resize_counts_for_sidecars_and_not_for_other_init_containers() -> None:
-    needs = {"resources": {"requests": {"cpu": "1"}}}
-    held = {"resources": {"requests": {"cpu": "2"}}}
-    pod = read_pod(
-        spec={
-            "nodeName": "a",
-            "initContainers": [{"name": "side", "restartPolicy": "Always", **needs}, {"name": "once", **needs}],
-        },
-        status={"initContainerStatuses": [{"name": "side", **held}, {"name": "once", **held}]},
-    )
-    assert [container.requests for container in pod.spec.init_containers] == [(("cpu", 2 * UNIT),), (("cpu", UNIT),)]
-
-
-def test_a_resize_of_the_whole_pod_counts_resources_that_it_asked_for() -> None:
-    pod = read_pod(
-        spec={"nodeName": "a", "resources": {"requests": {"cpu": "1"}}},
-        status={"resources": {"requests": {"cpu": "2", "memory": "1Gi"}}, "allocatedResources": {"cpu": "3"}},
-    )
-    assert pod.spec.pod_requests == (("cpu", 3 * UNIT),)
-
-
-def test_a_whole_pods_infeasible_resize_counts_what_it_holds() -> None:
-    pod = read_pod(
-        spec={"nodeName": "a", "resources": {"requests": {"cpu": "9", "memory": "1Gi"}}},
-        status={"resources": {"requests": {"cpu": "2"}}, "conditions": INFEASIBLE},
-    )
-    assert pod.spec.pod_requests == (("cpu", 2 * UNIT), ("memory", 0))
-
-
-def test_a_bad_quantity_in_a_status_is_refused() -> None:
-    status = {"name": "c", "resources": {"requests": {"cpu": "x"}}}
-    with pytest.raises(ObjectError, match=r"status\.containerStatuses\.cpu"):
-        read_pod(spec={"nodeName": "a", "containers": [{"name": "c"}]}, status={"containerStatuses": [status]})
-
-
-@pytest.mark.parametrize("is_incoming", [False, True], ids=["without a node", "with a node in mind"])
-def test_a_waiting_pods_status_does_not_count(is_incoming: bool) -> None:
-    held = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
-    needs = {"resources": {"requests": {"cpu": "1"}}}
-    pod = read_pod(
-        spec={
-            **({"nodeName": "a"} if is_incoming else {}),
-            **needs,
-            "initContainers": [{"name": "side", "restartPolicy": "Always", **needs}],
-            "containers": [{"name": "c", **needs}],
-        },
-        status={
-            **held,
-            "initContainerStatuses": [{"name": "side", **held}],
-            "containerStatuses": [{"name": "c", **held}],
-        },
-        is_incoming=is_incoming,
-    )
-    parts = (pod.spec.pod_requests, pod.spec.containers[0].requests, pod.spec.init_containers[0].requests)
-    assert parts == ((("cpu", UNIT),),) * 3
 
 
 @pytest.mark.parametrize(

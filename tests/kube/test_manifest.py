@@ -111,7 +111,6 @@ POD_PARTS: list[Any] = [
         {"nodeName": "a"},
         id="GPUs that it holds",
     ),
-    pytest.param({"annotations": {"longshore.dev/gpu-model": "A"}}, {}, id="a model and no GPU"),
     pytest.param({"annotations": {"note": "x"}, "labels": {"a": "", "b": "c"}}, {}, id="labels and notes"),
 ]
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from longshore.core import registry
+from longshore.core.encode import encode
 from longshore.core.errors import UnknownNameError, UserTermError
+from longshore.core.node import Node
 from longshore.core.ops import Array
-from longshore.objectives import REGISTRY
+from longshore.core.snapshot import Snapshot
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.samples import sample_transitions
 from longshore.objectives.user import is_file_target, load_user_term
@@ -84,6 +86,11 @@ def test_whole_numbers_and_truth_values_are_rewards_too(tmp_path: Path) -> None:
         pytest.param("import no_such_module", "cannot be imported: ModuleNotFoundError", id="a missing module"),
         pytest.param("def trem(step): return 1.0", "did you mean `trem`", id="a misspelt name"),
         pytest.param("", "its functions: none", id="an empty file"),
+        pytest.param("raise SystemExit(0)", "cannot be imported: SystemExit", id="an exit at import"),
+        pytest.param("def term(step): raise SystemExit(0)", "raised SystemExit", id="an exit"),
+        pytest.param("def term(step): return [1, [2]]", "raised ValueError", id="what is no array"),
+        pytest.param("def term(step): return 10**400", "expected one real number", id="a number beyond all arrays"),
+        pytest.param("def term(step): return 1j", "expected one real number", id="a complex number"),
     ],
 )
 def test_a_bad_term_is_refused_with_its_reason(tmp_path: Path, text: str, message: str) -> None:
@@ -111,6 +118,41 @@ def test_a_term_that_fails_only_under_jit_is_refused_where_jit_is_asked_for(
     target = written(tmp_path, text)
     load_user_term(target)
     assert message in refusal(target, check_jit=run_under_jit)
+
+
+LATE = {
+    "an error": ("raise RuntimeError('boom')", "in use: raised RuntimeError: boom"),
+    "an exit": ("raise SystemExit(0)", "in use: raised SystemExit"),
+    "not a number": ("return float('nan')", "in use: returned `nan`, expected a finite number"),
+    "a vector": ("return step.after.state.pod_count", "in use: returned shape (9,)"),
+}
+
+
+@pytest.mark.parametrize(("statement", "message"), LATE.values(), ids=LATE)
+def test_a_term_that_fails_later_fails_with_its_name(tmp_path: Path, statement: str, message: str) -> None:
+    # The samples are small clusters: what only a large one shows passes the checks before use.
+    target = written(
+        tmp_path, f"def term(step):\n    if len(step.after.nodes.is_real) > 8:\n        {statement}\n    return 1.0"
+    )
+    term = load_user_term(target)
+    arrays = encode(Snapshot(nodes=tuple(Node(f"n{i}") for i in range(9)))).arrays
+    with pytest.raises(UserTermError) as caught:
+        term.reward(Transition(arrays, arrays, np.asarray(0), np.asarray(0)))
+    assert f"user term `{target}`: {message}" in str(caught.value)
+
+
+def test_what_numpy_would_warn_of_is_left_to_the_value(tmp_path: Path) -> None:
+    text = """
+        import numpy as np
+        def term(step):
+            return np.nan_to_num(np.float64(1) / np.float64(0), posinf=2.0)
+    """
+    assert load_user_term(written(tmp_path, text)).reward(sample_transitions()[0]) == 2.0
+
+
+def test_an_interrupt_is_not_the_terms_fault(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        load_user_term(written(tmp_path, "def term(step): raise KeyboardInterrupt"))
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
@@ -148,13 +190,22 @@ class Endless:
         return never_ends(step)
 
 
+@dataclass(frozen=True)
+class Fading:
+    """An outside package's objective that is not finite on clusters with many nodes, and ends every episode."""
+
+    def reward(self, step: Transition) -> Array:
+        return np.float64("nan" if len(step.after.nodes.is_real) > 8 else 1.0)
+
+    def ends_episode(self, step: Transition) -> Array:
+        return ~never_ends(step)
+
+
 @pytest.fixture
 def outside_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand in for an installed package with two entry points, `one` and `endless`."""
-    targets = {**REGISTRY.table, "one": "outside:always_one", "endless": "outside:Endless"}
-    found = {"one": always_one, "endless": Endless}
+    """Stand in for an installed package with entry points."""
+    found = {"one": always_one, "endless": Endless, "fading": Fading}
     load = registry.Registry.load
-    monkeypatch.setattr(registry.Registry, "_targets", lambda self: targets)
     monkeypatch.setattr(registry.Registry, "load", lambda self, name: found.get(name) or load(self, name))
 
 
@@ -168,3 +219,12 @@ def test_an_entry_point_may_be_a_function() -> None:
 def test_an_entry_point_that_is_an_objective_is_checked_too() -> None:
     with pytest.raises(UserTermError, match=r"`endless`.*expected a finite number"):
         build_objective("endless", {"size": 2.0})
+
+
+@pytest.mark.usefixtures("outside_package")
+def test_an_entry_point_that_is_an_objective_keeps_its_name_and_its_end() -> None:
+    term = build_objective("fading", {})
+    assert term.ends_episode(sample_transitions()[0])
+    arrays = encode(Snapshot(nodes=tuple(Node(f"n{i}") for i in range(9)))).arrays
+    with pytest.raises(UserTermError, match=r"`fading`: in use: returned `nan`"):
+        term.reward(Transition(arrays, arrays, np.asarray(0), np.asarray(0)))

@@ -1,5 +1,6 @@
 """The combiner, and objectives as text."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,12 @@ def test_parse_objective_answers_with_the_nearest_valid_word(text: str, message:
     assert message in str(caught.value)
 
 
+# Ten lines of references to each other: a billion words where they are written out.
+LAUGHS = (
+    "terms: [&a [" + "x," * 9 + "], " + ", ".join(f"&{b} [{f'*{a},' * 9}]" for a, b in pairwise("abcdefghij")) + "]"
+)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -89,6 +96,14 @@ def test_parse_objective_answers_with_the_nearest_valid_word(text: str, message:
         ("terms: ee", "expected a list"),
         ("terms: []", "at least one"),
         ("terms: [", "not YAML"),
+        ("terms: [{name: ee, weight: 2026-13-45}]", "not YAML that can be read: month must be in 1..12"),
+        ("terms: [{name: ee, weight: 2026-01-05}]", "expected a finite number"),
+        ("terms: [{name: 2026-01-05}]", "expected a mapping with `name`"),
+        ("terms: [{name: ee, weight: " + "9" * 400 + "}]", "expected a finite number"),
+        ("terms: [{name: ee, weight: " + "9" * 5000 + "}]", "not YAML that can be read"),
+        ("terms: [{name: compress, exponent: " + "9" * 400 + "}]", "objective `compress`"),
+        ("[" * 5000, "not YAML that can be read"),
+        (LAUGHS, "expected a mapping with `name`"),
         ("ee=", "got weight ``"),
         ("ee=1,cost", "expected `name=weight`"),
         ("ee cost", "expected a name or a mapping"),

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.output import JsonOption, emit, note, write_table
 
 Workers = Annotated[int, typer.Option(help="Processes; each also runs an oracle of its own.", min=1)]
@@ -80,6 +81,7 @@ def simulator(
     json_mode: JsonOption = False,
 ) -> None:
     """Time the simulator with a DeepSets policy in the loop, the plain twin beside it."""
+    keep_compiled_programs()
     from longshore.lab.simulator_speed import device_name, measure, sizes_for_device
 
     sizes = [(size, envs or max(16384 // size, 1)) for size in nodes] if nodes else sizes_for_device()

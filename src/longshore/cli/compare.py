@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.files import read_bytes
 from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.cli.progress import stages
@@ -55,6 +56,7 @@ def compare(
     json_mode: JsonOption = False,
 ) -> None:
     """Compare policies on the same pods: means with 95 % intervals, and how far they are from the optimum."""
+    keep_compiled_programs()
     from longshore.evaluation import comparison
     from longshore.evaluation.series import simulate as play_once
 
@@ -87,8 +89,8 @@ def compare(
                 else _play_trace(workload, trace, name, objective, first_seed, common)
                 for name in names
             ]
-            _write_report([found], runs, report)
-    emit(json_mode, found.to_json(), lambda: _render(found))
+            write_reports([found], runs, report, datetime.now(UTC))
+    emit(json_mode, found.to_json(), lambda: render(found))
 
 
 def simulate(
@@ -104,6 +106,7 @@ def simulate(
     json_mode: JsonOption = False,
 ) -> None:
     """Play one workload under one policy and show what came of it, step by step with --json."""
+    keep_compiled_programs()
     from longshore.evaluation.series import simulate as play_once
 
     common: dict[str, Any] = {"lag_seconds": lag, "filters": filters}
@@ -114,7 +117,7 @@ def simulate(
         _refuse_parameters(nodes, given)
         run = _play_trace(workload, trace, policy, objective, seed, common)
     if report is not None:
-        _write_report([], [run], report)
+        write_reports([], [run], report, datetime.now(UTC))
     emit(json_mode, run.to_json(), lambda: write_table(("metric", "value"), _metric_rows(run)))
 
 
@@ -149,12 +152,13 @@ def _refuse_parameters(nodes: int | None, given: dict[str, object]) -> None:
         raise InputError("a trace file has its nodes and pods already", "leave `--nodes` and `--set` out")
 
 
-def _write_report(comparisons: "list[Comparison]", runs: "list[Series]", path: Path) -> None:
+def write_reports(comparisons: "list[Comparison]", runs: "list[Series]", path: Path, now: datetime) -> None:
+    """Write an HTML report, and say where."""
     from longshore.evaluation.report import write_report
 
     command = "longshore " + shlex.join(sys.argv[1:])
     try:
-        write_report(comparisons, runs, path, command=command, date=datetime.now(UTC).strftime("%Y-%m-%d"))
+        write_report(comparisons, runs, path, command=command, date=now.strftime("%Y-%m-%d"))
     except OSError as error:
         raise InputError(
             f"cannot write `{path}`: {error.strerror}", "give `--report` a file in a folder that exists"
@@ -162,7 +166,8 @@ def _write_report(comparisons: "list[Comparison]", runs: "list[Series]", path: P
     note(f"wrote {path}")
 
 
-def _render(found: "Comparison") -> None:
+def render(found: "Comparison") -> None:
+    """Print a comparison as a table."""
     seeds = f"seeds {found.seeds[0]} to {found.seeds[-1]}"
     note(f"{found.workload}: {found.nodes} nodes, {seeds}, objective {found.objective}, filters {found.filters}\n")
     rows = [(row.policy, *(_interval(row.metrics[name]) for name in _COLUMNS)) for row in found.rows]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import typer
 
 from longshore.cli.output import JsonOption, emit, write_table
+from longshore.core.errors import ComponentMissingError
 
 PYTHON_MINIMUM = (3, 11)
 PROGRAM_TIMEOUT_SECONDS = 60.0
@@ -130,6 +131,8 @@ def find_oracle() -> Found:
         path = importlib.import_module("longshore.lab.build").oracle_path()
     except ModuleNotFoundError:
         return Found(False, "no `longshore.lab.build` in this installation")
+    except ComponentMissingError as error:
+        return Found(False, f"{error.message}: {error.hint}")
     return Found(path.is_file(), str(path) if path.is_file() else "not built")
 
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longshore.cli.files import read_bytes
+from longshore.cli.files import read_bytes, write_bytes
 from longshore.cli.output import JsonOption, emit, note, write_table
-from longshore.core.errors import InputError
 
 if TYPE_CHECKING:
     from longshore.kube.dump import Import
@@ -33,10 +32,7 @@ def import_dump(
         note(remark)
     report = _report(found)
     if out is not None:
-        try:
-            out.write_bytes(write_dump(items))
-        except OSError as error:
-            raise InputError(f"cannot write `{out}`: {error.strerror}", "give `--out` a folder that exists") from error
+        write_bytes(out, write_dump(items), "--out")
         note(f"wrote {out}")
     emit(json_mode, report, lambda: _render(report))
 

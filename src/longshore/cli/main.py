@@ -5,7 +5,10 @@ A command module has `register(app)`, which adds its commands. Modules named her
 Exit codes: 0 done, 1 failed, 2 bad usage or input.
 """
 
+import contextlib
+import errno
 import importlib
+import io
 import os
 import sys
 from typing import Annotated
@@ -13,6 +16,7 @@ from typing import Annotated
 import typer
 
 from longshore import __version__
+from longshore.cli.output import printable
 from longshore.core.errors import LongshoreError
 
 COMMANDS = (
@@ -21,6 +25,7 @@ COMMANDS = (
     "longshore.cli.import_",
     "longshore.cli.place",
     "longshore.cli.compare",
+    "longshore.cli.demo",
     "longshore.cli.bench",
 )
 
@@ -48,13 +53,52 @@ def build_app() -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and end the process with its exit code."""
+    _prepare_streams()
+    try:
+        code = _run(arguments)
+        # Here, not at exit: then a failure is still ours to word.
+        sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:
+            raise  # about a file, and not about what we write to
+        code = _give_up_on_output(error)
+    sys.exit(code)
+
+
+def _run(arguments: list[str] | None) -> int | str | None:
     try:
         build_app()(args=arguments, prog_name="longshore")
     except LongshoreError as error:
         if os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
             raise
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        text = printable(str(error), keep="\n")
+        print(f"error: {text}", file=sys.stderr)
+        return error.exit_code
+    except SystemExit as ended:
+        return ended.code
+    return 0
+
+
+def _prepare_streams() -> None:
+    """Make sure that there are two streams which take every character."""
+    if sys.stderr is None:  # closed by the caller; `print` would turn to stdout instead
+        sys.stderr = io.StringIO()
+    if sys.stdout is None:
+        print("error: standard output is closed", file=sys.stderr)
+        sys.exit(1)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a locale without the character shows its number
+
+
+def _give_up_on_output(error: OSError) -> int:
+    """End with 1: quietly if the reader has gone, as `head` does, else with the reason."""
+    if error.errno != errno.EPIPE:
+        print(f"error: cannot write the output: {error.strerror}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        # What is still buffered cannot be written either; without this, Python tries at exit and complains.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
 
 
 def _version(is_asked: bool) -> None:

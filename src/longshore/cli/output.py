@@ -26,7 +26,11 @@ def emit(json_mode: bool, payload: Mapping[str, object], render: Callable[[], No
         return
     import msgspec
 
-    print(msgspec.json.encode({"schema": SCHEMA_VERSION, **payload}).decode())
+    data = msgspec.json.encode({"schema": SCHEMA_VERSION, **payload}) + b"\n"
+    # As bytes: JSON is UTF-8, whatever the locale says.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def write_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -40,13 +44,20 @@ def write_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(Text(header), overflow="fold")
     for row in rows:
         # Text, not str: a name with square brackets is not markup.
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
     with console.capture() as capture:
         console.print(table)
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
+def printable(text: str, keep: str = "") -> str:
+    """Write characters that steer a terminal or cannot be seen as escapes; names come from files of others."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
 def note(message: str) -> None:
     """Print progress or a remark on stderr, so that stdout stays data."""
-    print(message, file=sys.stderr, flush=True)
+    print(printable(message, keep="\n"), file=sys.stderr, flush=True)

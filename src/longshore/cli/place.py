@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.files import read_bytes
-from longshore.cli.output import JsonOption, emit, note, write_table
+from longshore.cli.output import JsonOption, emit, note, printable, write_table
 
 if TYPE_CHECKING:
     from longshore.core.decision import Decision
@@ -108,7 +108,7 @@ def _render(
         for policy in runs:
             _render_pod(by_pod[policy][explain])
     elif pending:
-        note(f"\nnext: see every node's score or reason for one pod with --explain {pending[0]}")
+        note(f"\nnext: see every node's score or reason for one pod with --explain {printable(pending[0])}")
 
 
 def _render_pending(runs: "dict[str, list[Decision]]") -> None:
@@ -121,11 +121,12 @@ def _render_pending(runs: "dict[str, list[Decision]]") -> None:
         print("\nnot placed:")
     for (pod, reason), policies in reasons.items():
         under = "every policy" if len(policies) == len(runs) else ", ".join(policies)
-        print(f"  {pod} (under {under}): {reason}")
+        print(printable(f"  {pod} (under {under}): {reason}"))
 
 
 def _render_pod(decision: "Decision") -> None:
-    print(f"\n{decision.pod} under {decision.policy}: {decision.node or 'stays pending'}")
+    print()
+    print(printable(f"{decision.pod} under {decision.policy}: {decision.node or 'stays pending'}"))
     ranked = sorted(decision.scores.items(), key=lambda item: (-item[1], item[0]))
     rows = [(node, f"{score:.6g}", _mark(node, decision)) for node, score in ranked]
     rows += [
@@ -133,7 +134,7 @@ def _render_pod(decision: "Decision") -> None:
     ]
     write_table(("node", "score", "why"), rows)
     if decision.terms:
-        print("reward: " + ", ".join(f"{name} {value:.6g}" for name, value in decision.terms.items()))
+        print(printable("reward: " + ", ".join(f"{name} {value:.6g}" for name, value in decision.terms.items())))
 
 
 def _mark(node: str, decision: "Decision") -> str:

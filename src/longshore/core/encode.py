@@ -13,8 +13,8 @@ from longshore.core.encode_classes import ClassEncoder
 from longshore.core.encode_nodes import node_arrays, num_devices, reading_arrays
 from longshore.core.errors import InputError
 from longshore.core.golog import log_table
-from longshore.core.gpu import MAX_DEVICES, fullest_first
-from longshore.core.node import Node
+from longshore.core.gpu import fullest_first
+from longshore.core.node import MAX_DEVICES, Node
 from longshore.core.ops import Array
 from longshore.core.padding import matrix
 from longshore.core.pod import GpuRequest, Pod, PodSpec

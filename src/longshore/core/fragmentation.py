@@ -14,7 +14,7 @@ from longshore.core.power import cpu_millis_left
 _SHARE_SCALE = 1 << 46
 """Shares count in steps of 2^-46, as integers: then F_n is exact, whatever the order in which a library adds. FGD's own
 score cuts a difference of two F_n to an integer, where one rounding more or less would decide. With 64 free
-devices (`gpu.MAX_DEVICES`) the sums reach 64000·2^46, which int64 still holds."""
+devices (`node.MAX_DEVICES`) the sums reach 64000·2^46, which int64 still holds."""
 
 
 def node_fragment(arrays: ClusterArrays, free_milli: Array = None, free_cpu_millis: Array = None) -> Array:

@@ -6,9 +6,6 @@ from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
 
 WHOLE_GPU_MILLI = 1000
-MAX_DEVICES = 64
-"""The most devices of a node: beyond it the exact sums of `core.fragmentation` would leave int64."""
-
 _FULL = 1 << 30
 
 

@@ -6,6 +6,9 @@ from typing import NamedTuple
 from longshore.core.labels import Labels
 from longshore.core.pod import ResourceNanos
 
+MAX_DEVICES = 64
+"""The most GPU devices of a node: with many more, the exact sums of `core.fragmentation` would leave int64."""
+
 
 class Taint(NamedTuple):
     """A mark that keeps pods away: `NoSchedule`, `PreferNoSchedule` or `NoExecute`."""

@@ -4,11 +4,12 @@ A pod that uses one of these is recognised and left Pending with the field's nam
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from longshore.core.labels import Requirement, find_unparsable
 from longshore.core.pod import AffinityTerm, Pod, PodSpec, Volume
-from longshore.core.snapshot import Snapshot
+from longshore.core.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
 from longshore.core.static import find_unparsable_in
 
 
@@ -73,8 +74,37 @@ def find_unsupported(pod: Pod, snapshot: Snapshot) -> tuple[Unsupported, ...]:
     return tuple(found)
 
 
+class _Identity:
+    """A snapshot as a key: equal to itself only, and hashed without reading all of it."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def __hash__(self) -> int:
+        return id(self.snapshot)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and self.snapshot is other.snapshot
+
+
+class _Storage(NamedTuple):
+    """Claims and volumes by name."""
+
+    claims: dict[tuple[str, str], PersistentVolumeClaim]
+    volumes: dict[str, PersistentVolume]
+
+
+@lru_cache(maxsize=2)  # every waiting pod of a cluster is asked about in turn
+def _storage_of(key: _Identity) -> _Storage:
+    return _Storage(
+        {(claim.namespace, claim.name): claim for claim in key.snapshot.claims},
+        {volume.name: volume for volume in key.snapshot.volumes},
+    )
+
+
 def _special_claim(pod: Pod, volume: Volume, snapshot: Snapshot) -> str | None:
-    claim = next((c for c in snapshot.claims if (c.namespace, c.name) == (pod.namespace, volume.name)), None)
+    storage = _storage_of(_Identity(snapshot))
+    claim = storage.claims.get((pod.namespace, volume.name))
     if claim is None:
         return "missing"
     if claim.is_lost:
@@ -85,7 +115,7 @@ def _special_claim(pod: Pod, volume: Volume, snapshot: Snapshot) -> str | None:
         return "unbound"
     if claim.is_half_bound:
         return "half-bound"
-    bound = next((v for v in snapshot.volumes if v.name == claim.volume_name), None)
+    bound = storage.volumes.get(claim.volume_name)
     if bound is None:
         return "missing-volume"
     if bound.is_csi:

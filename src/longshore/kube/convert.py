@@ -7,7 +7,7 @@ import msgspec
 
 from longshore.core.errors import ObjectError, QuantityError
 from longshore.core.labels import find_unparsable, freeze
-from longshore.core.node import Image, Node, NodePower, NodeReadings, Taint
+from longshore.core.node import MAX_DEVICES, Image, Node, NodePower, NodeReadings, Taint
 from longshore.core.pod import (
     ANY_IP,
     LATENCY_HARD_ANNOTATION,
@@ -62,7 +62,7 @@ def node(source: wire.Node) -> Node:
         taints=tuple(Taint(taint.key, taint.value, taint.effect) for taint in source.spec.taints or ()),
         is_unschedulable=source.spec.unschedulable,
         images=tuple(Image(tuple(image.names or ()), image.size_bytes) for image in source.status.images or ()),
-        gpu_count=read.whole(notes, annotations.GPU_COUNT, 0, 1024) or 0,
+        gpu_count=read.whole(notes, annotations.GPU_COUNT, 0, MAX_DEVICES) or 0,
         gpu_model=notes.get(annotations.GPU_MODEL, labels.get(annotations.GPU_MODEL, "")),
         readings=NodeReadings(latency_ms=latency),
         power=_power(read, notes),
@@ -288,8 +288,13 @@ def _volume(read: _Reader, source: dict[str, msgspec.Raw]) -> Volume:
 
 def _gpu(read: _Reader, notes: Mapping[str, str]) -> GpuRequest | None:
     milli = read.whole(notes, annotations.GPU_MILLI, 1, 1000)
-    count = read.whole(notes, annotations.GPU_COUNT, 1, 1024)
+    count = read.whole(notes, annotations.GPU_COUNT, 1, MAX_DEVICES)
     if milli is None and count is None:
+        if annotations.GPU_MODEL in notes:
+            raise read.refuse(
+                f"metadata.annotations[{annotations.GPU_MODEL}]",
+                f"needs `{annotations.GPU_COUNT}` or `{annotations.GPU_MILLI}` beside it",
+            )
         return None
     if milli not in (None, 1000) and count not in (None, 1):
         raise read.refuse(f"metadata.annotations[{annotations.GPU_MILLI}]", "a share is of one device only")
@@ -305,7 +310,7 @@ def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower:
     if not 2 <= len(parts) <= _MOST_POINTS:
         raise read.refuse(
             f"metadata.annotations[{annotations.WATTS}]",
-            f"got {len(parts)} values, expected 2 to {_MOST_POINTS}: idle first, full last",
+            f"needs 2 to {_MOST_POINTS} values, idle first and full last; got {len(parts)}",
         )
     curve = tuple(read.number({annotations.WATTS: part}, annotations.WATTS) or 0.0 for part in parts)
     return NodePower(curve)

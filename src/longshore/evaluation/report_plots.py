@@ -1,0 +1,350 @@
+"""The report's plots: runs over time, distributions, and means with intervals. Series and rows in, SVG out.
+
+Every function draws one figure and returns None where there is nothing to draw.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from longshore.core.ops import Array
+from longshore.core.trace import Create, Trace
+from longshore.evaluation.comparison import Comparison, Row
+from longshore.evaluation.metrics import METRICS
+from longshore.evaluation.report_svg import (
+    FONT_SIZE,
+    GRID,
+    INK,
+    LIMIT,
+    MUTED,
+    Style,
+    dress,
+    make_figure,
+    render,
+    settings,
+)
+from longshore.evaluation.series import SUCCESS_PODS, Series, moving_average
+
+AVERAGE_PLACEMENTS = SUCCESS_PODS
+"""Placements in the moving average of the latency."""
+AVERAGE_SHARE = 1.0 / 20.0
+"""The moving average of active nodes is over this share of the run."""
+MAX_ROWS = 12
+"""With more nodes than this, pods per node are shades instead of heights."""
+# About the pixels of a plot: finer is not seen, and pages stay small however long a run is.
+_POINTS = 600
+_DOTS = 800
+_CARD = (360.0, 400.0)
+_WIDE = (760.0, 260.0)
+_LINE = 1.5
+_FAINT = 0.35
+
+
+class Limits(NamedTuple):
+    """The latency limits that the pods of a workload have, each value once."""
+
+    soft_ms: tuple[float, ...] = ()
+    hard_ms: tuple[float, ...] = ()
+
+
+def latency_limits(trace: Trace) -> Limits:
+    """Return the limits of a trace's pods."""
+    pods = [event.pod for event in trace.events if isinstance(event, Create)]
+    soft = {pod.latency_soft_ms for pod in pods if pod.latency_soft_ms is not None}
+    hard = {pod.latency_hard_ms for pod in pods if pod.latency_hard_ms is not None}
+    return Limits(tuple(sorted(soft)), tuple(sorted(hard)))
+
+
+def plot_run(series: Series, style: Style, limits: Limits, name: str) -> str | None:
+    """Draw one run: pods per node, active nodes and latency, above one another over the same time."""
+    if not len(series.times):
+        return None
+    unit, scale = _time_unit(series.end - series.start)
+    with settings():
+        figure = make_figure(*_CARD)
+        pods, active, latency = figure.subplots(3, 1, sharex=True, height_ratios=(1.5, 1.0, 1.0))
+        _draw_pods(pods, series, style, scale)
+        _draw_active(active, series, style, scale)
+        _draw_latency(latency, series, style, limits, scale)
+        latency.set_xlabel(f"time ({unit})", color=MUTED)
+        latency.set_xlim(series.start / scale, max(series.end, series.start + 1e-9) / scale)
+        figure.align_ylabels([pods, active, latency])
+        return render(figure, name, f"{series.policy}: pods per node, active nodes and latency over time")
+
+
+def plot_active(series: Sequence[Series], styles: Mapping[str, Style], name: str) -> str | None:
+    """Draw the moving average of the active nodes of all policies."""
+    drawn = [one for one in series if len(one.times)]
+    if not drawn:
+        return None
+    unit, scale = _time_unit(max(one.end - one.start for one in drawn))
+    with settings():
+        figure = make_figure(*_WIDE)
+        axes = figure.subplots()
+        dress(axes, x_label=f"time ({unit})", y_label="active nodes, moving average")
+        for one in drawn:
+            grid = _grid(one)
+            _line(axes, grid / scale, time_average(one, one.active_nodes, grid), styles[one.policy])
+        axes.set_ylim(bottom=0.0)
+        axes.margins(x=0.0)
+        return render(figure, name, "Active nodes over time, moving average of each policy")
+
+
+def plot_latency(series: Sequence[Series], styles: Mapping[str, Style], limits: Limits, name: str) -> str | None:
+    """Draw the moving average of the latency of placements of all policies."""
+    drawn = [one for one in series if _has_latency(one)]
+    if not drawn:
+        return None
+    unit, scale = _time_unit(max(one.end - one.start for one in drawn))
+    with settings():
+        figure = make_figure(*_WIDE)
+        axes = figure.subplots()
+        dress(axes, x_label=f"time ({unit})", y_label="latency, moving average (ms)")
+        for one in drawn:
+            times, values = _placements(one)
+            kept = _thin(len(times), _POINTS)
+            average = moving_average(values, AVERAGE_PLACEMENTS)
+            _line(axes, times[kept] / scale, average[kept], styles[one.policy])
+        _draw_limits(axes, limits)
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlim(min(one.start for one in drawn) / scale, max(one.end for one in drawn) / scale)
+        return render(figure, name, "Latency of placements over time, moving average of each policy")
+
+
+def plot_success(series: Sequence[Series], styles: Mapping[str, Style], name: str) -> str | None:
+    """Draw the share of successes in every 30 placements."""
+    blocks = [(one, one.success_per_block()) for one in series]
+    blocks = [(one, values) for one, values in blocks if len(values)]
+    if not blocks:
+        return None
+    with settings():
+        figure = make_figure(*_WIDE)
+        axes = figure.subplots()
+        dress(axes, x_label="placements", y_label=f"successes per {SUCCESS_PODS} pods")
+        for one, values in blocks:
+            # Each block stands at its last placement; the last may be of fewer.
+            ends = np.minimum(SUCCESS_PODS * np.arange(1, len(values) + 1), int(one.is_placed.sum()))
+            kept = _thin(len(values), _POINTS)
+            marker = styles[one.policy].marker if len(values) <= 40 else ""
+            _line(axes, ends[kept], values[kept], styles[one.policy], marker=marker)
+        axes.set_ylim(-0.03, 1.03)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return render(figure, name, f"Success rate of every {SUCCESS_PODS} placements, by policy")
+
+
+def plot_distribution(series: Sequence[Series], styles: Mapping[str, Style], limits: Limits, name: str) -> str | None:
+    """Draw which share of placements has at most a latency; all runs of a policy together."""
+    pooled: dict[str, list[Array]] = {}
+    for one in series:
+        if _has_latency(one):
+            pooled.setdefault(one.policy, []).append(_placements(one)[1])
+    if not pooled:
+        return None
+    with settings():
+        figure = make_figure(*_WIDE)
+        axes = figure.subplots()
+        dress(axes, x_label="latency of a placement (ms)", y_label="share of placements", grid="both")
+        for policy, parts in pooled.items():
+            values, share = _cumulative(np.concatenate(parts))
+            _line(axes, values, share, styles[policy], is_step=True)
+        for values_ms, dashes in ((limits.soft_ms, (4.0, 2.0)), (limits.hard_ms, ())):
+            for value in values_ms[:3]:
+                axes.axvline(value, color=LIMIT, linewidth=1.0, dashes=dashes or (None, None))
+        axes.set_ylim(0.0, 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.set_xlim(left=0.0)
+        return render(figure, name, "Cumulative distribution of the latency of placements, by policy")
+
+
+def plot_intervals(comparison: Comparison, metric: str, styles: Mapping[str, Style], name: str) -> str | None:
+    """Draw a metric's mean and interval for each policy, with the bound as a line."""
+    rows = [row for row in comparison.rows if metric in row.metrics and math.isfinite(row.metrics[metric].mean)]
+    if not rows:
+        return None
+    with settings():
+        figure = make_figure(_CARD[0], 62.0 + 19.0 * len(rows))
+        axes = figure.subplots()
+        unit = METRICS[metric].unit
+        dress(axes, x_label=metric if unit == "1" else f"{metric} ({unit})", grid="x")
+        axes.set_yticks(range(len(rows)), [_short(row.policy) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        for number, row in enumerate(rows):
+            _draw_interval(axes, number, row, metric, styles[row.policy])
+        bound = comparison.bounds.get(metric)
+        if bound is not None and bound.value is not None:
+            axes.axvline(bound.value, color=INK, linewidth=1.2, dashes=(None, None) if bound.is_exact else (4.0, 2.0))
+        axes.margins(x=0.08)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        return render(figure, name, f"Mean and interval of {metric} by policy")
+
+
+def time_average(series: Series, values: Array, at: Array) -> Array:
+    """Return the mean of `values` [steps] over the last part of the run before each moment of `at`.
+
+    Weighted by time: a step counts for as long as it lasts. Near the start the mean is over less.
+    """
+    edges = np.concatenate([[series.start], np.clip(series.times, series.start, series.end), [series.end]])
+    held = np.concatenate([[0.0], values])
+    integral = np.concatenate([[0.0], np.cumsum(held * np.diff(edges))])
+    since = np.maximum(at - average_seconds(series), series.start)
+    seconds = at - since
+    area = np.interp(at, edges, integral) - np.interp(since, edges, integral)
+    return np.where(seconds > 0, area / np.where(seconds > 0, seconds, 1.0), np.nan)
+
+
+def average_seconds(series: Series) -> float:
+    """Return how long the moving average of active nodes looks back."""
+    return (series.end - series.start) * AVERAGE_SHARE
+
+
+def _draw_pods(axes: Axes, series: Series, style: Style, scale: float) -> None:
+    dress(axes, grid="x")
+    grid = _grid(series)
+    pods = _hold(series, series.pods_per_node, grid)
+    largest = max(float(pods.max(initial=0.0)), 1.0)
+    num_nodes = pods.shape[1]
+    if num_nodes > MAX_ROWS:
+        _draw_shades(axes, series, style, scale, pods, largest)
+        return
+    # Each node is a row of its own height: lines of several nodes in one would hide each other.
+    height = largest * 1.12
+    for node in range(num_nodes):
+        base = (num_nodes - 1 - node) * height
+        axes.axhline(base, color=GRID, linewidth=0.7)
+        axes.fill_between(
+            grid / scale, base, base + pods[:, node], step="post", color=style.colour, alpha=0.75, linewidth=0.0
+        )
+    centres = [(num_nodes - 1 - node) * height + largest / 2.0 for node in range(num_nodes)]
+    axes.set_yticks(centres, [_short(node, 12) for node in series.node_names])
+    axes.tick_params(axis="y", length=0.0, labelsize=FONT_SIZE - (0.5 if num_nodes <= 8 else 2.0))
+    axes.set_ylim(0.0, num_nodes * height)
+    axes.set_ylabel("pods per node", color=MUTED)
+    axes.set_title(f"row height = {largest:g} pods", fontsize=FONT_SIZE - 1.0, color=MUTED, loc="right", pad=3.0)
+
+
+def _draw_shades(axes: Axes, series: Series, style: Style, scale: float, pods: Array, largest: float) -> None:
+    """Draw nodes as rows of pixels; no pods is the page's own colour, light or dark."""
+    red, green, blue = to_rgb(style.colour)
+    shades = LinearSegmentedColormap.from_list("pods", [(red, green, blue, 0.0), (red, green, blue, 1.0)])
+    extent = (series.start / scale, max(series.end, series.start + 1e-9) / scale, pods.shape[1] - 0.5, -0.5)
+    axes.imshow(pods.T, cmap=shades, vmin=0.0, vmax=largest, aspect="auto", extent=extent, interpolation="nearest")
+    axes.grid(visible=False)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.set_ylabel("node number", color=MUTED)
+    axes.set_title(f"darkest = {largest:g} pods", fontsize=FONT_SIZE - 1.0, color=MUTED, loc="right", pad=3.0)
+
+
+def _draw_active(axes: Axes, series: Series, style: Style, scale: float) -> None:
+    dress(axes, y_label="active nodes")
+    grid = _grid(series)
+    raw = _hold(series, series.active_nodes, grid)
+    axes.plot(grid / scale, raw, drawstyle="steps-post", color=style.colour, linewidth=0.8, alpha=_FAINT)
+    axes.plot(grid / scale, time_average(series, series.active_nodes, grid), color=style.colour, linewidth=_LINE)
+    axes.set_ylim(0.0, max(float(raw.max(initial=0.0)), 1.0) * 1.08)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+
+def _draw_latency(axes: Axes, series: Series, style: Style, limits: Limits, scale: float) -> None:
+    dress(axes, y_label="latency (ms)")
+    if not _has_latency(series):
+        axes.text(0.5, 0.5, "no readings", transform=axes.transAxes, ha="center", va="center", color=MUTED)
+        axes.set_yticks([])
+        return
+    times, values = _placements(series)
+    dots = _thin(len(times), _DOTS)
+    axes.plot(
+        times[dots] / scale, values[dots], ".", color=style.colour, markersize=3.0, alpha=_FAINT, markeredgewidth=0.0
+    )
+    kept = _thin(len(times), _POINTS)
+    average = moving_average(values, AVERAGE_PLACEMENTS)
+    axes.plot(times[kept] / scale, average[kept], color=style.colour, linewidth=_LINE)
+    _draw_limits(axes, limits)
+    axes.set_ylim(0.0, max(float(values.max()), *limits.soft_ms[:3], *limits.hard_ms[:3], 1.0) * 1.1)
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+
+
+def _draw_limits(axes: Axes, limits: Limits) -> None:
+    """Draw soft limits dashed and hard ones solid, up to three of each: more would be a pattern, not a limit."""
+    for values, dashes in ((limits.soft_ms, (4.0, 2.0)), (limits.hard_ms, (None, None))):
+        for value in values[:3]:
+            axes.axhline(value, color=LIMIT, linewidth=1.0, dashes=dashes)
+
+
+def _draw_interval(axes: Axes, number: int, row: Row, metric: str, style: Style) -> None:
+    found = row.metrics[metric]
+    if math.isfinite(found.low) and math.isfinite(found.high):
+        axes.plot([found.low, found.high], [number, number], color=style.colour, linewidth=2.0, solid_capstyle="butt")
+    axes.plot([found.mean], [number], marker=style.marker, color=style.colour, markersize=6.0, linestyle="none")
+
+
+def _line(axes: Axes, x: Array, y: Array, style: Style, *, is_step: bool = False, marker: str = "") -> None:
+    axes.plot(
+        x,
+        y,
+        color=style.colour,
+        linewidth=_LINE,
+        dashes=style.dashes or (None, None),
+        drawstyle="steps-post" if is_step else "default",
+        marker=marker,
+        markersize=3.5,
+    )
+
+
+def _time_unit(seconds: float) -> tuple[str, float]:
+    """Return the unit in which so long a time has few digits, and its seconds."""
+    return next(
+        (unit, size) for unit, size in (("h", 3600.0), ("min", 60.0), ("s", 1.0)) if seconds >= 3 * size or size == 1.0
+    )
+
+
+def _grid(series: Series) -> Array:
+    """Return the moments at which a run is drawn: its own where they are few."""
+    own = np.unique(np.concatenate([[series.start], series.times, [series.end]]))
+    own = own[(own >= series.start) & (own <= series.end)]
+    return own if len(own) <= _POINTS else np.linspace(series.start, series.end, _POINTS)
+
+
+def _hold(series: Series, values: Array, at: Array) -> Array:
+    """Return what `values` [steps, ...] are at each moment; before the first step nothing is."""
+    step = np.searchsorted(series.times, at, side="right") - 1
+    found = np.asarray(values[np.maximum(step, 0)], np.float64)
+    found[step < 0] = 0.0
+    return found
+
+
+def _has_latency(series: Series) -> bool:
+    return bool((series.is_placed & ~np.isnan(series.latency_ms)).any())
+
+
+def _placements(series: Series) -> tuple[Array, Array]:
+    """Return when pods were placed on nodes with a reading, and at which latency."""
+    known = series.is_placed & ~np.isnan(series.latency_ms)
+    return series.times[known], series.latency_ms[known]
+
+
+def _thin(number: int, most: int) -> Array:
+    """Return which of `number` points to draw, evenly chosen, the last one among them."""
+    return np.unique(np.linspace(0, max(number - 1, 0), min(number, most)).round().astype(np.int64))
+
+
+def _cumulative(values: Array) -> tuple[Array, Array]:
+    """Return latencies and the share of placements that do not exceed them, starting at zero."""
+    ordered = np.sort(values)
+    latency, last = np.unique(ordered[::-1], return_index=True)
+    share = (len(ordered) - last) / len(ordered)
+    kept = _thin(len(latency), _POINTS)
+    return np.concatenate([[latency[0]], latency[kept]]), np.concatenate([[0.0], share[kept]])
+
+
+def _short(name: str, most: int = 28) -> str:
+    """Cut a long name in the middle, where names that are made by machines are alike."""
+    if len(name) <= most:
+        return name
+    half = (most - 1) // 2
+    return f"{name[:half]}…{name[-half:]}"
