@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ _COLOURS = (
 _BASELINE = ("#4c5560", "#c3cad3")
 _DASHES: tuple[tuple[float, ...], ...] = ((), (5.0, 1.5), (1.6, 1.2), (6.0, 1.4, 1.4, 1.4))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     # Text stays text: small, searchable, and read aloud.
     "svg.fonttype": "none",
     "svg.image_inline": True,
@@ -94,7 +95,8 @@ def make_figure(width: float, height: float) -> Figure:
 
 def settings() -> AbstractContextManager[None]:
     """Return the drawing settings as a context, whatever the user's own are."""
-    return mpl.rc_context({**mpl.rcParamsDefault, **_SETTINGS})
+    plain: dict[Any, Any] = {name: value for name, value in mpl.rcParamsDefault.items() if name != "backend"}
+    return mpl.rc_context(plain | _SETTINGS)
 
 
 def dress(axes: Axes, *, x_label: str = "", y_label: str = "", grid: str = "y") -> None:
