@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from longshore.cli.compare import DEFAULT_POLICIES, render, write_reports
 from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.output import JsonOption, emit, note
 from longshore.cli.progress import stages
+
+if TYPE_CHECKING:
+    from longshore.evaluation.comparison import Comparison
 
 WORKLOADS = ("test1", "test2")
 
@@ -44,6 +47,10 @@ def demo(
             tell(f"{workload}: report", 0, len(policies))
             runs += [simulate(workload, policy, "el-rl") for policy in policies]
     write_reports(found, runs, report, datetime.now(UTC))
-    emit(json_mode, {"comparisons": [one.to_json() for one in found]}, lambda: [render(one) for one in found])
-    if not json_mode:
-        note(_NEXT)
+    emit(json_mode, {"comparisons": [one.to_json() for one in found]}, lambda: _render(found))
+
+
+def _render(found: "list[Comparison]") -> None:
+    for one in found:
+        render(one)
+    note(_NEXT)

@@ -17,7 +17,7 @@ from longshore.evaluation.series import SUCCESS_PODS, Series
 
 __all__ = ["Limits", "latency_limits", "render_report", "write_report"]
 
-INTERVAL_METRICS = ("reward", "active_nodes", "watts", "hard_violations")
+INTERVAL_METRICS = ("reward", "active_nodes", "watts", "hard_violations", "latency_ms", "watts_idle_off")
 _TITLE = "Policies compared"
 
 
@@ -167,35 +167,45 @@ def _series_part(runs: Sequence[Series], styles: Mapping[str, Style], limits: Li
         first.setdefault(run.policy, run)
     drawn = list(first.values())
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(run.seed for run in drawn))
-    lines = _limit_entries(limits)
-    seconds = page.number(max(plots.average_seconds(run) for run in drawn))
-    text = f"<h3>All policies over time, seed {seeds}</h3>\n{page.legend(first, styles, lines)}"
-    text += _wide(plots.plot_active(drawn, styles, f"{prefix}-active"), f"Active nodes, mean of the last {seconds} s")
-    caption = f"Latency of placements, mean of the last {plots.AVERAGE_PLACEMENTS}"
-    text += _wide(plots.plot_latency(drawn, styles, limits, f"{prefix}-latency"), caption)
-    text += _wide(plots.plot_success(drawn, styles, f"{prefix}-success"), f"Success rate per {SUCCESS_PODS} pods")
-    caption = "Share of placements with at most this latency"
-    text += _wide(plots.plot_distribution(runs, styles, limits, f"{prefix}-distribution"), caption)
+    text = f"<h3>All policies, seed {seeds}</h3>\n{page.legend(first, styles)}"
+    text += f'<div class="pairs">{_overlays(drawn, runs, styles, limits, prefix)}</div>\n'
+    scales = plots.shared_scales(drawn, limits)
     cards = [
         page.figure(
-            plots.plot_run(run, styles[run.policy], limits, f"{prefix}-run{number}"),
+            plots.plot_run(run, styles[run.policy], limits, scales, f"{prefix}-run{number}"),
             f"{escape(run.policy)} <small>seed {run.seed}</small>",
         )
         for number, run in enumerate(drawn)
     ]
-    text += f"<h3>Policy by policy: pods per node, active nodes, latency</h3>\n{page.legend((), styles, lines)}"
+    text += "<h3>Policy by policy: pods per node, active nodes, latency</h3>\n"
     text += '<p class="note">Faint: every step and placement; strong: the moving average.</p>\n'
     return text + f'<div class="grid">{"".join(cards)}</div>\n'
 
 
-def _wide(svg: str | None, caption: str) -> str:
-    return page.figure(svg, escape(caption), is_wide=True)
+def _overlays(
+    drawn: Sequence[Series], runs: Sequence[Series], styles: Mapping[str, Style], limits: Limits, prefix: str
+) -> str:
+    """Return the plots that hold all policies: one run of each, but all of them for the distribution."""
+    active, latency = plots.active_curves(drawn), plots.latency_curves(drawn)
+    success, distribution = plots.success_curves(drawn), plots.distribution_curves(runs)
+    seconds = page.number(max(plots.average_seconds(run) for run in drawn))
+    figures = (
+        (plots.plot_active(active, styles, f"{prefix}-active"), active, f"Active nodes, mean of the last {seconds} s"),
+        (
+            plots.plot_latency(latency, styles, limits, f"{prefix}-latency"),
+            latency,
+            f"Latency, mean of the last {plots.AVERAGE_PLACEMENTS} placements",
+        ),
+        (plots.plot_success(success, styles, f"{prefix}-success"), success, f"Success rate per {SUCCESS_PODS} pods"),
+        (
+            plots.plot_distribution(distribution, styles, limits, f"{prefix}-distribution"),
+            distribution,
+            "Share of placements with at most this latency",
+        ),
+    )
+    return "".join(page.figure(svg, _overlay_caption(text, curves), is_wide=True) for svg, curves, text in figures)
 
 
-def _limit_entries(limits: Limits) -> list[str]:
-    found = []
-    for word, values, dashes in (("soft", limits.soft_ms, (2.0, 1.0)), ("hard", limits.hard_ms, ())):
-        if values:
-            listed = ", ".join(page.number(value) for value in values[:3]) + (", …" if len(values) > 3 else "")
-            found.append(f"{page.line_sample('limit', dashes)}{word} limit, {listed} ms")
-    return found
+def _overlay_caption(text: str, curves: plots.Curves) -> str:
+    groups = "; ".join(" = ".join(group) for group in plots.same_curves(curves))
+    return escape(text) + (f"<br><small>On one line: {escape(groups)}</small>" if groups else "")

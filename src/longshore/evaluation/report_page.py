@@ -23,7 +23,6 @@ MAIN_METRICS = (
     "hard_violations",
     "watts",
     "unschedulable",
-    "success_rate",
 )
 """The first table's; the second has all."""
 # Rounding of sums that are added up in another order.
@@ -51,11 +50,11 @@ dl.facts dt { color: var(--muted); }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; margin: 6px 0; }
 table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: 6px 10px; text-align: right; vertical-align: top; border-bottom: 1px solid var(--grid); }
+th, td { padding: 5px 9px; text-align: right; vertical-align: top; border-bottom: 1px solid var(--grid); }
 th { font-weight: 600; }
 thead th { vertical-align: bottom; white-space: nowrap; }
-thead th small, td small { display: block; font-weight: 400; color: var(--muted); font-size: 12px; }
-thead th small, td small { white-space: nowrap; }
+th small, td small { display: block; font-weight: 400; color: var(--muted); font-size: 12px; }
+th small, td small { white-space: nowrap; }
 tbody th, thead th:first-child { text-align: left; position: sticky; left: 0; background: var(--page); }
 tbody th { white-space: nowrap; }
 td.best { background: var(--panel); font-weight: 700; }
@@ -71,7 +70,9 @@ figure { margin: 0; min-width: 0; }
 figcaption { font-weight: 600; font-size: 14px; overflow-wrap: anywhere; }
 figcaption small { font-weight: 400; color: var(--muted); }
 figure svg { display: block; width: 100%; height: auto; max-width: 430px; }
-figure.wide svg { max-width: 860px; min-width: 560px; }
+figure.wide svg { max-width: 720px; min-width: 500px; }
+.pairs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr)); gap: 14px 22px; }
+.pairs { align-items: end; }
 figure svg text { font-family: system-ui, sans-serif !important; }
 summary { cursor: pointer; margin: 10px 0; }
 footer { padding-bottom: 40px; }
@@ -106,9 +107,9 @@ def comparison_facts(comparison: Comparison) -> str:
         [
             ("objective", f"<code>{escape(comparison.objective)}</code>"),
             ("nodes", str(comparison.nodes)),
-            ("seeds", f"{_seeds(comparison.seeds)}"),
+            ("seeds", _seeds(comparison.seeds)),
             ("filters", f"<code>{escape(comparison.filters)}</code>"),
-            ("lag of readings", f"{number(comparison.lag_seconds)} s"),
+            ("lag of readings", f"{comparison.lag_seconds:g} s"),
             ("intervals", f"{number(100.0 * comparison.level)} %"),
             ("baseline", f"<code>{escape(comparison.baseline)}</code>"),
             ("parameters", f"<code>{escape(parameters)}</code>" if parameters else "the workload's own"),
@@ -169,23 +170,16 @@ def definitions_table() -> str:
     return _table([f"<tr><th>metric</th>{titles}</tr>"], body)
 
 
-def legend(policies: Iterable[str], styles: Mapping[str, Style], limits: Sequence[str] = ()) -> str:
-    """Return the lines of the policies; `limits` are HTML for entries of their own."""
-    items = [f"<li>{swatch(styles[policy])}{escape(policy)}</li>" for policy in policies]
-    items += [f"<li>{limit}</li>" for limit in limits]
-    return f'<ul class="legend">{"".join(items)}</ul>\n'
+def legend(policies: Iterable[str], styles: Mapping[str, Style]) -> str:
+    """Return the policies with a piece of their line."""
+    items = "".join(f"<li>{_swatch(styles[policy])}{escape(policy)}</li>" for policy in policies)
+    return f'<ul class="legend">{items}</ul>\n'
 
 
-def swatch(style: Style) -> str:
-    """Return a short piece of a policy's line."""
-    return line_sample(style.variable, style.dashes)
-
-
-def line_sample(variable: str, dashes: Sequence[float]) -> str:
-    """Return a short piece of a line in a colour of the page."""
+def _swatch(style: Style) -> str:
     # Dashes are in line widths.
-    pattern = f' stroke-dasharray="{" ".join(f"{2.2 * dash:g}" for dash in dashes)}"' if dashes else ""
-    line = f'<line x1="0" y1="5" x2="30" y2="5" stroke="var(--{variable})" stroke-width="2.2"{pattern}/>'
+    pattern = f' stroke-dasharray="{" ".join(f"{2.2 * dash:g}" for dash in style.dashes)}"' if style.dashes else ""
+    line = f'<line x1="0" y1="5" x2="30" y2="5" stroke="var(--{style.variable})" stroke-width="2.2"{pattern}/>'
     return f'<svg viewBox="0 0 30 10" aria-hidden="true">{line}</svg>'
 
 
@@ -215,7 +209,7 @@ def number(value: float | None) -> str:
     elif value.is_integer():
         text = f"{value:,.0f}"
     else:
-        text = f"{value:.{3 - math.floor(math.log10(size))}f}"
+        text = f"{value:,.{3 - math.floor(math.log10(size))}f}"
     return text.replace("-", "\N{MINUS SIGN}")
 
 
@@ -250,17 +244,20 @@ def _cell(row: Row, metric: str, is_best: bool) -> str:
     difference = row.differences.get(metric)
     if difference is not None and math.isfinite(difference.mean):
         lines.append(_difference(difference, METRICS[metric].better))
-    return f"<td{' class=' + chr(34) + 'best' + chr(34) if is_best else ''}>{''.join(lines)}</td>"
+    kind = ' class="best"' if is_best else ""
+    return f"<td{kind}>{''.join(lines)}</td>"
 
 
 def _difference(difference: Interval, better: str) -> str:
     """Write a difference to the baseline, with a word where its interval does not hold zero."""
-    text = f"Δ {_signed(difference.mean)} {_range(difference)}"
+    if difference.low == difference.high == 0.0:
+        return "<small>Δ 0</small>"
+    text, interval = f"Δ {_signed(difference.mean)}", f"<small>{_range(difference)}</small>"
     is_known = math.isfinite(difference.low) and math.isfinite(difference.high)
     if not is_known or difference.low <= 0.0 <= difference.high or better == "neither":
-        return f"<small>{text}</small>"
+        return f"<small>{text}</small>{interval}"
     is_better = (difference.mean > 0.0) == (better == "more")
-    return f'<small class="clear">{text} {"better" if is_better else "worse"}</small>'
+    return f'<small class="clear">{text} {"better" if is_better else "worse"}</small>{interval}'
 
 
 def _signed(value: float) -> str:

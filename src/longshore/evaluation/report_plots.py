@@ -5,7 +5,7 @@ Every function draws one figure and returns None where there is nothing to draw.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,7 +20,6 @@ from longshore.evaluation.report_svg import (
     FONT_SIZE,
     GRID,
     INK,
-    LIMIT,
     MUTED,
     Style,
     dress,
@@ -39,10 +38,16 @@ MAX_ROWS = 12
 # About the pixels of a plot: finer is not seen, and pages stay small however long a run is.
 _POINTS = 600
 _DOTS = 800
-_CARD = (360.0, 400.0)
-_WIDE = (760.0, 260.0)
+_CARD_WIDTH = 360.0
+_WIDE = (590.0, 250.0)
 _LINE = 1.5
-_FAINT = 0.35
+_THIN = 0.9
+_FAINT = 0.45
+_MAX_MARKERS = 40
+_LIMIT_TEXT: dict[str, Any] = {"color": INK, "fontsize": FONT_SIZE - 1.0}
+
+Curves = Mapping[str, tuple[Array, Array]]
+"""By policy: x and y of a line."""
 
 
 class Limits(NamedTuple):
@@ -54,109 +59,163 @@ class Limits(NamedTuple):
 
 def latency_limits(trace: Trace) -> Limits:
     """Return the limits of a trace's pods."""
-    pods = [event.pod for event in trace.events if isinstance(event, Create)]
-    soft = {pod.latency_soft_ms for pod in pods if pod.latency_soft_ms is not None}
-    hard = {pod.latency_hard_ms for pod in pods if pod.latency_hard_ms is not None}
+    specs = [event.pod.spec for event in trace.events if isinstance(event, Create)]
+    soft = {spec.latency_soft_ms for spec in specs if spec.latency_soft_ms is not None}
+    hard = {spec.latency_hard_ms for spec in specs if spec.latency_hard_ms is not None}
     return Limits(tuple(sorted(soft)), tuple(sorted(hard)))
 
 
-def plot_run(series: Series, style: Style, limits: Limits, name: str) -> str | None:
+class Scales(NamedTuple):
+    """The largest values of several runs: drawn side by side, they must have the same scales."""
+
+    pods: float
+    active_nodes: float
+    latency_ms: float | None
+    """None = no run has a reading."""
+
+
+def shared_scales(series: Sequence[Series], limits: Limits) -> Scales:
+    """Return the scales that fit all runs."""
+    latencies = [values.max() for values in (_placements(one)[1] for one in series) if len(values)]
+    lines = [value for value, _, _ in _limit_lines(limits)]
+    return Scales(
+        pods=max([1.0, *(float(one.pods_per_node.max(initial=0)) for one in series)]),
+        active_nodes=max([1.0, *(float(one.active_nodes.max(initial=0)) for one in series)]),
+        latency_ms=float(max([1.0, *latencies, *lines])) if latencies else None,
+    )
+
+
+def plot_run(series: Series, style: Style, limits: Limits, scales: Scales, name: str) -> str | None:
     """Draw one run: pods per node, active nodes and latency, above one another over the same time."""
     if not len(series.times):
         return None
     unit, scale = _time_unit(series.end - series.start)
+    has_latency = scales.latency_ms is not None
     with settings():
-        figure = make_figure(*_CARD)
-        pods, active, latency = figure.subplots(3, 1, sharex=True, height_ratios=(1.5, 1.0, 1.0))
-        _draw_pods(pods, series, style, scale)
-        _draw_active(active, series, style, scale)
-        _draw_latency(latency, series, style, limits, scale)
-        latency.set_xlabel(f"time ({unit})", color=MUTED)
-        latency.set_xlim(series.start / scale, max(series.end, series.start + 1e-9) / scale)
-        figure.align_ylabels([pods, active, latency])
+        figure = make_figure(_CARD_WIDTH, 400.0 if has_latency else 290.0)
+        rows = figure.subplots(
+            3 if has_latency else 2, 1, sharex=True, height_ratios=(1.5, 1.0, 1.0)[: 2 + has_latency]
+        )
+        _draw_pods(rows[0], series, style, scale, scales.pods)
+        _draw_active(rows[1], series, style, scale, scales.active_nodes)
+        if scales.latency_ms is not None:
+            _draw_latency(rows[2], series, style, limits, scale, scales.latency_ms)
+        rows[-1].set_xlabel(f"time ({unit})", color=MUTED)
+        rows[-1].set_xlim(series.start / scale, max(series.end, series.start + 1e-9) / scale)
+        figure.align_ylabels(rows)
         return render(figure, name, f"{series.policy}: pods per node, active nodes and latency over time")
 
 
-def plot_active(series: Sequence[Series], styles: Mapping[str, Style], name: str) -> str | None:
-    """Draw the moving average of the active nodes of all policies."""
+def active_curves(series: Sequence[Series]) -> Curves:
+    """Return the moving average of active nodes over seconds."""
     drawn = [one for one in series if len(one.times)]
-    if not drawn:
+    return {one.policy: _active_average(one) for one in drawn}
+
+
+def latency_curves(series: Sequence[Series]) -> Curves:
+    """Return the moving average of the latency of placements over seconds."""
+    curves = {}
+    for one in series:
+        times, values = _placements(one)
+        if len(times):
+            kept = _thin(len(times), _POINTS)
+            curves[one.policy] = (times[kept], moving_average(values, AVERAGE_PLACEMENTS)[kept])
+    return curves
+
+
+def success_curves(series: Sequence[Series]) -> Curves:
+    """Return the share of successes in every 30 placements, each block at its last placement."""
+    curves = {}
+    for one in series:
+        values = one.success_per_block()
+        if len(values):
+            # The last block may be of fewer.
+            ends = np.minimum(SUCCESS_PODS * np.arange(1, len(values) + 1), int(one.is_placed.sum()))
+            kept = _thin(len(values), _POINTS)
+            curves[one.policy] = (ends[kept], values[kept])
+    return curves
+
+
+def distribution_curves(series: Sequence[Series]) -> Curves:
+    """Return which share of placements has at most a latency; all runs of a policy together."""
+    pooled: dict[str, list[Array]] = {}
+    for one in series:
+        pooled.setdefault(one.policy, []).append(_placements(one)[1])
+    joined = {policy: np.concatenate(parts) for policy, parts in pooled.items()}
+    return {policy: _cumulative(values) for policy, values in joined.items() if len(values)}
+
+
+def same_curves(curves: Curves) -> list[list[str]]:
+    """Return the policies that draw one and the same line, so that a reader looks for none of them in vain."""
+    groups: list[list[str]] = []
+    for policy, curve in curves.items():
+        for group in groups:
+            if _is_same(curves[group[0]], curve):
+                group.append(policy)
+                break
+        else:
+            groups.append([policy])
+    return [group for group in groups if len(group) > 1]
+
+
+def plot_active(curves: Curves, styles: Mapping[str, Style], name: str) -> str | None:
+    """Draw `active_curves`."""
+    if not curves:
         return None
-    unit, scale = _time_unit(max(one.end - one.start for one in drawn))
     with settings():
         figure = make_figure(*_WIDE)
         axes = figure.subplots()
-        dress(axes, x_label=f"time ({unit})", y_label="active nodes, moving average")
-        for one in drawn:
-            grid = _grid(one)
-            _line(axes, grid / scale, time_average(one, one.active_nodes, grid), styles[one.policy])
+        unit = _draw_over_time(axes, curves, styles)
+        dress(axes, x_label=f"time ({unit})", y_label="active nodes")
         axes.set_ylim(bottom=0.0)
-        axes.margins(x=0.0)
         return render(figure, name, "Active nodes over time, moving average of each policy")
 
 
-def plot_latency(series: Sequence[Series], styles: Mapping[str, Style], limits: Limits, name: str) -> str | None:
-    """Draw the moving average of the latency of placements of all policies."""
-    drawn = [one for one in series if _has_latency(one)]
-    if not drawn:
+def plot_latency(curves: Curves, styles: Mapping[str, Style], limits: Limits, name: str) -> str | None:
+    """Draw `latency_curves` with the limits."""
+    if not curves:
         return None
-    unit, scale = _time_unit(max(one.end - one.start for one in drawn))
     with settings():
         figure = make_figure(*_WIDE)
         axes = figure.subplots()
-        dress(axes, x_label=f"time ({unit})", y_label="latency, moving average (ms)")
-        for one in drawn:
-            times, values = _placements(one)
-            kept = _thin(len(times), _POINTS)
-            average = moving_average(values, AVERAGE_PLACEMENTS)
-            _line(axes, times[kept] / scale, average[kept], styles[one.policy])
+        unit = _draw_over_time(axes, curves, styles)
+        dress(axes, x_label=f"time ({unit})", y_label="latency (ms)")
         _draw_limits(axes, limits)
         axes.set_ylim(bottom=0.0)
-        axes.set_xlim(min(one.start for one in drawn) / scale, max(one.end for one in drawn) / scale)
         return render(figure, name, "Latency of placements over time, moving average of each policy")
 
 
-def plot_success(series: Sequence[Series], styles: Mapping[str, Style], name: str) -> str | None:
-    """Draw the share of successes in every 30 placements."""
-    blocks = [(one, one.success_per_block()) for one in series]
-    blocks = [(one, values) for one, values in blocks if len(values)]
-    if not blocks:
+def plot_success(curves: Curves, styles: Mapping[str, Style], name: str) -> str | None:
+    """Draw `success_curves`."""
+    if not curves:
         return None
     with settings():
         figure = make_figure(*_WIDE)
         axes = figure.subplots()
-        dress(axes, x_label="placements", y_label=f"successes per {SUCCESS_PODS} pods")
-        for one, values in blocks:
-            # Each block stands at its last placement; the last may be of fewer.
-            ends = np.minimum(SUCCESS_PODS * np.arange(1, len(values) + 1), int(one.is_placed.sum()))
-            kept = _thin(len(values), _POINTS)
-            marker = styles[one.policy].marker if len(values) <= 40 else ""
-            _line(axes, ends[kept], values[kept], styles[one.policy], marker=marker)
+        dress(axes, x_label="placements", y_label="successes")
+        for policy, (ends, share) in curves.items():
+            marker = styles[policy].marker if len(ends) <= _MAX_MARKERS else ""
+            _line(axes, ends, share, styles[policy], marker=marker)
         axes.set_ylim(-0.03, 1.03)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         return render(figure, name, f"Success rate of every {SUCCESS_PODS} placements, by policy")
 
 
-def plot_distribution(series: Sequence[Series], styles: Mapping[str, Style], limits: Limits, name: str) -> str | None:
-    """Draw which share of placements has at most a latency; all runs of a policy together."""
-    pooled: dict[str, list[Array]] = {}
-    for one in series:
-        if _has_latency(one):
-            pooled.setdefault(one.policy, []).append(_placements(one)[1])
-    if not pooled:
+def plot_distribution(curves: Curves, styles: Mapping[str, Style], limits: Limits, name: str) -> str | None:
+    """Draw `distribution_curves` with the limits."""
+    if not curves:
         return None
     with settings():
         figure = make_figure(*_WIDE)
         axes = figure.subplots()
         dress(axes, x_label="latency of a placement (ms)", y_label="share of placements", grid="both")
-        for policy, parts in pooled.items():
-            values, share = _cumulative(np.concatenate(parts))
-            _line(axes, values, share, styles[policy], is_step=True)
-        for values_ms, dashes in ((limits.soft_ms, (4.0, 2.0)), (limits.hard_ms, ())):
-            for value in values_ms[:3]:
-                axes.axvline(value, color=LIMIT, linewidth=1.0, dashes=dashes or (None, None))
-        axes.set_ylim(0.0, 1.02)
+        for policy, (latency, share) in curves.items():
+            _line(axes, latency, share, styles[policy], is_step=True)
+        for value, word, dashes in _limit_lines(limits):
+            axes.axvline(value, color=INK, linewidth=_THIN, dashes=dashes)
+            axes.text(value, 1.0, word, transform=axes.get_xaxis_transform(), **_LIMIT_TEXT, ha="center", va="bottom")
+        axes.set_ylim(0.0, 1.03)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_xlim(left=0.0)
         return render(figure, name, "Cumulative distribution of the latency of placements, by policy")
@@ -168,7 +227,7 @@ def plot_intervals(comparison: Comparison, metric: str, styles: Mapping[str, Sty
     if not rows:
         return None
     with settings():
-        figure = make_figure(_CARD[0], 62.0 + 19.0 * len(rows))
+        figure = make_figure(_CARD_WIDTH, 62.0 + 19.0 * len(rows))
         axes = figure.subplots()
         unit = METRICS[metric].unit
         dress(axes, x_label=metric if unit == "1" else f"{metric} ({unit})", grid="x")
@@ -178,8 +237,12 @@ def plot_intervals(comparison: Comparison, metric: str, styles: Mapping[str, Sty
             _draw_interval(axes, number, row, metric, styles[row.policy])
         bound = comparison.bounds.get(metric)
         if bound is not None and bound.value is not None:
-            axes.axvline(bound.value, color=INK, linewidth=1.2, dashes=(None, None) if bound.is_exact else (4.0, 2.0))
-        axes.margins(x=0.08)
+            dashes = (None, None) if bound.is_exact else (4.0, 2.0)
+            axes.axvline(bound.value, color=INK, linewidth=1.2, dashes=dashes, zorder=1.5)
+        low, high = axes.dataLim.intervalx
+        # Where all are alike, the width means nothing; without this it would be a hair's.
+        spare = 0.08 * (high - low) if high > low else max(0.1 * abs(high), 0.5)
+        axes.set_xlim(-0.05 if low == high == 0.0 else low - spare, high + spare)
         axes.xaxis.set_major_locator(MaxNLocator(5))
         return render(figure, name, f"Mean and interval of {metric} by policy")
 
@@ -203,11 +266,10 @@ def average_seconds(series: Series) -> float:
     return (series.end - series.start) * AVERAGE_SHARE
 
 
-def _draw_pods(axes: Axes, series: Series, style: Style, scale: float) -> None:
+def _draw_pods(axes: Axes, series: Series, style: Style, scale: float, largest: float) -> None:
     dress(axes, grid="x")
     grid = _grid(series)
     pods = _hold(series, series.pods_per_node, grid)
-    largest = max(float(pods.max(initial=0.0)), 1.0)
     num_nodes = pods.shape[1]
     if num_nodes > MAX_ROWS:
         _draw_shades(axes, series, style, scale, pods, largest)
@@ -237,25 +299,22 @@ def _draw_shades(axes: Axes, series: Series, style: Style, scale: float, pods: A
     axes.grid(visible=False)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.set_ylabel("node number", color=MUTED)
-    axes.set_title(f"darkest = {largest:g} pods", fontsize=FONT_SIZE - 1.0, color=MUTED, loc="right", pad=3.0)
+    axes.set_title(f"full colour = {largest:g} pods", fontsize=FONT_SIZE - 1.0, color=MUTED, loc="right", pad=3.0)
 
 
-def _draw_active(axes: Axes, series: Series, style: Style, scale: float) -> None:
+def _draw_active(axes: Axes, series: Series, style: Style, scale: float, largest: float) -> None:
     dress(axes, y_label="active nodes")
     grid = _grid(series)
     raw = _hold(series, series.active_nodes, grid)
     axes.plot(grid / scale, raw, drawstyle="steps-post", color=style.colour, linewidth=0.8, alpha=_FAINT)
-    axes.plot(grid / scale, time_average(series, series.active_nodes, grid), color=style.colour, linewidth=_LINE)
-    axes.set_ylim(0.0, max(float(raw.max(initial=0.0)), 1.0) * 1.08)
+    at, average = _active_average(series)
+    axes.plot(at / scale, average, color=style.colour, linewidth=_LINE)
+    axes.set_ylim(0.0, largest * 1.08)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
 
 
-def _draw_latency(axes: Axes, series: Series, style: Style, limits: Limits, scale: float) -> None:
+def _draw_latency(axes: Axes, series: Series, style: Style, limits: Limits, scale: float, largest_ms: float) -> None:
     dress(axes, y_label="latency (ms)")
-    if not _has_latency(series):
-        axes.text(0.5, 0.5, "no readings", transform=axes.transAxes, ha="center", va="center", color=MUTED)
-        axes.set_yticks([])
-        return
     times, values = _placements(series)
     dots = _thin(len(times), _DOTS)
     axes.plot(
@@ -265,15 +324,39 @@ def _draw_latency(axes: Axes, series: Series, style: Style, limits: Limits, scal
     average = moving_average(values, AVERAGE_PLACEMENTS)
     axes.plot(times[kept] / scale, average[kept], color=style.colour, linewidth=_LINE)
     _draw_limits(axes, limits)
-    axes.set_ylim(0.0, max(float(values.max()), *limits.soft_ms[:3], *limits.hard_ms[:3], 1.0) * 1.1)
+    axes.set_ylim(0.0, largest_ms * 1.1)
     axes.yaxis.set_major_locator(MaxNLocator(4))
 
 
 def _draw_limits(axes: Axes, limits: Limits) -> None:
-    """Draw soft limits dashed and hard ones solid, up to three of each: more would be a pattern, not a limit."""
-    for values, dashes in ((limits.soft_ms, (4.0, 2.0)), (limits.hard_ms, (None, None))):
-        for value in values[:3]:
-            axes.axhline(value, color=LIMIT, linewidth=1.0, dashes=dashes)
+    for value, word, dashes in _limit_lines(limits):
+        axes.axhline(value, color=INK, linewidth=_THIN, dashes=dashes)
+        axes.text(1.01, value, word, transform=axes.get_yaxis_transform(), **_LIMIT_TEXT, ha="left", va="center")
+
+
+def _limit_lines(limits: Limits) -> list[tuple[float, str, tuple[float, ...] | tuple[None, None]]]:
+    """Return soft limits dashed and hard ones solid, up to three of each: more would be a pattern, not a limit."""
+    soft = [(value, "soft", (4.0, 2.0)) for value in limits.soft_ms[:3]]
+    hard = [(value, "hard", (None, None)) for value in limits.hard_ms[:3]]
+    return [*soft, *hard]
+
+
+def _draw_over_time(axes: Axes, curves: Curves, styles: Mapping[str, Style]) -> str:
+    """Draw curves over seconds in a unit of few digits, and return the unit."""
+    start = min(float(times[0]) for times, _ in curves.values())
+    end = max(float(times[-1]) for times, _ in curves.values())
+    unit, scale = _time_unit(end - start)
+    for policy, (times, values) in curves.items():
+        _line(axes, times / scale, values, styles[policy])
+    axes.margins(x=0.0)
+    return unit
+
+
+def _is_same(one: tuple[Array, Array], other: tuple[Array, Array]) -> bool:
+    return all(
+        len(a) == len(b) and np.allclose(a, b, rtol=0.0, atol=1e-9, equal_nan=True)
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def _draw_interval(axes: Axes, number: int, row: Row, metric: str, style: Style) -> None:
@@ -318,8 +401,9 @@ def _hold(series: Series, values: Array, at: Array) -> Array:
     return found
 
 
-def _has_latency(series: Series) -> bool:
-    return bool((series.is_placed & ~np.isnan(series.latency_ms)).any())
+def _active_average(series: Series) -> tuple[Array, Array]:
+    at = np.linspace(series.start, series.end, _POINTS // 2)[1:]
+    return at, time_average(series, series.active_nodes, at)
 
 
 def _placements(series: Series) -> tuple[Array, Array]:

@@ -20,10 +20,9 @@ from matplotlib.figure import Figure
 INK = "#1b1e23"
 MUTED = "#5d6570"
 GRID = "#dfe3e8"
-LIMIT = "#a3172f"
-FONT_SIZE = 9.0
+FONT_SIZE = 9.5
 
-_PLAIN = {"ink": (INK, "#e8eaed"), "muted": (MUTED, "#a2abb6"), "grid": (GRID, "#353b43"), "limit": (LIMIT, "#ff7b8f")}
+_PLAIN = {"ink": (INK, "#e8eaed"), "muted": (MUTED, "#a2abb6"), "grid": (GRID, "#353b43")}
 # Okabe and Ito's colours, the pale ones darkened and yellow left out so that thin lines show on white; then two of Paul
 # Tol's. (light page, dark page)
 _COLOURS = (
@@ -116,9 +115,8 @@ def render(figure: Figure, name: str, description: str) -> str:
     """Return a figure as an `<svg>` element; `name` must be its own within the page, `description` is its text."""
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": name}):
-        FigureCanvasSVG(figure).print_svg(
-            buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-        )
+        FigureCanvasSVG(figure)
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue().decode()
     text = text[text.index("<svg") :].strip()
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)

@@ -1,0 +1,24 @@
+"""The demo, short: both tests, a table each, one report, and what to try next."""
+
+from pathlib import Path
+
+import pytest
+
+from longshore.cli import demo as module
+from longshore.cli.main import main
+
+
+def test_demo_compares_both_tests_and_writes_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(module, "DEFAULT_POLICIES", "kube-default,energy-latency")
+    report = tmp_path / "report.html"
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--seeds", "3", "--report", str(report)])
+    assert not ended.value.code
+    captured = capsys.readouterr()
+    assert captured.out.count("energy-latency") == 2
+    assert "next:" in captured.err
+    page = report.read_text()
+    assert "test1" in page
+    assert "test2" in page
