@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from longshore.cli.main import main
+from longshore.core.trace import Create
+from longshore.kube.trace_file import read_trace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "small-cluster.json"
 
@@ -52,6 +54,14 @@ def test_import_refuses_a_bad_object_by_name_and_writes_nothing(tmp_path: Path, 
     message = capsys.readouterr().err
     assert "Node `b`: field `status.allocatable.cpu`" in message
     assert not out.exists()
+
+
+def test_import_writes_a_trace_that_can_be_played_back(tmp_path: Path):
+    trace = tmp_path / "trace.jsonl"
+    assert run(str(EXAMPLE), "--trace", str(trace)) == 0
+    played = read_trace(trace.read_bytes().splitlines())
+    assert len(played.nodes) == 6
+    assert sum(isinstance(event, Create) for event in played.events) == 15
 
 
 def test_import_refuses_one_object_in_two_dumps(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -3,9 +3,10 @@
 import math
 import shlex
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -57,39 +58,19 @@ def compare(
 ) -> None:
     """Compare policies on the same pods: means with 95 % intervals, and how far they are from the optimum."""
     keep_compiled_programs()
-    from longshore.evaluation import comparison
-    from longshore.evaluation.series import simulate as play_once
+    from longshore.evaluation.comparison import compare_traces
 
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    common: dict[str, Any] = {"lag_seconds": lag, "filters": filters}
-    trace, given = _trace_file(workload), _parameters(parameters)
+    traces, given = _traces(workload, nodes, parameters, range(first_seed, first_seed + seeds))
     with stages() as tell:
-        if trace is None:
-            found = comparison.compare(
-                workload,
-                names,
-                objective,
-                nodes=nodes,
-                seeds=seeds,
-                first_seed=first_seed,
-                parameters=given,
-                progress=tell,
-                **common,
-            )
-        else:
-            _refuse_parameters(nodes, given)
-            found = comparison.compare_traces(
-                workload, [trace] * seeds, names, objective, first_seed=first_seed, progress=tell, **common
-            )
+        found = compare_traces(
+            workload, traces, names, objective, first_seed=first_seed, lag_seconds=lag, filters=filters, progress=tell
+        )
+        found = replace(found, parameters=given)
         if report is not None:
             tell("report", 0, len(names))
-            runs = [
-                play_once(workload, name, objective, nodes=nodes, seed=first_seed, parameters=given, **common)
-                if trace is None
-                else _play_trace(workload, trace, name, objective, first_seed, common)
-                for name in names
-            ]
-            write_reports([found], runs, report, datetime.now(UTC))
+            runs = [_play(workload, traces[0], name, objective, first_seed, lag, filters) for name in names]
+            write_reports([found], runs, {workload: traces[0]}, report, datetime.now(UTC))
     emit(json_mode, found.to_json(), lambda: render(found))
 
 
@@ -107,34 +88,38 @@ def simulate(
 ) -> None:
     """Play one workload under one policy and show what came of it, step by step with --json."""
     keep_compiled_programs()
-    from longshore.evaluation.series import simulate as play_once
-
-    common: dict[str, Any] = {"lag_seconds": lag, "filters": filters}
-    trace, given = _trace_file(workload), _parameters(parameters)
-    if trace is None:
-        run = play_once(workload, policy, objective, nodes=nodes, seed=seed, parameters=given, **common)
-    else:
-        _refuse_parameters(nodes, given)
-        run = _play_trace(workload, trace, policy, objective, seed, common)
+    (trace,), _ = _traces(workload, nodes, parameters, range(seed, seed + 1))
+    run = _play(workload, trace, policy, objective, seed, lag, filters)
     if report is not None:
-        write_reports([], [run], report, datetime.now(UTC))
+        write_reports([], [run], {workload: trace}, report, datetime.now(UTC))
     emit(json_mode, run.to_json(), lambda: write_table(("metric", "value"), _metric_rows(run)))
 
 
-def _play_trace(name: str, trace: "Trace", policy: str, objective: str, seed: int, common: dict[str, Any]) -> "Series":
+def _play(name: str, trace: "Trace", policy: str, objective: str, seed: int, lag: float, filters: str) -> "Series":
     from longshore.evaluation.series import simulate_trace
 
-    return simulate_trace(name, trace, policy, objective, seed=seed, **common)
+    return simulate_trace(name, trace, policy, objective, seed=seed, lag_seconds=lag, filters=filters)
 
 
-def _trace_file(workload: str) -> "Trace | None":
-    """Read a trace file; a name of the table is none, even where a file of that name lies about."""
+def _traces(
+    workload: str, nodes: int | None, parameters: list[str] | None, seeds: range
+) -> "tuple[list[Trace], dict[str, object]]":
+    """Return a trace for every seed, and the workload's parameters; a trace file is the same for every seed.
+
+    A name of the table is a workload, even where a file of that name lies about.
+    """
     from longshore.kube.trace_file import read_trace
     from longshore.workloads import REGISTRY
+    from longshore.workloads.build import build_workload
 
+    given = _parameters(parameters)
     if workload in REGISTRY.names() or not (workload == "-" or Path(workload).exists()):
-        return None
-    return read_trace(read_bytes(workload).splitlines())
+        given |= {} if nodes is None else {"nodes": nodes}
+        made = build_workload(workload, given)
+        return [made.trace(seed) for seed in seeds], given
+    if nodes is not None or given:
+        raise InputError("a trace file has its nodes and pods already", "leave `--nodes` and `--set` out")
+    return [read_trace(read_bytes(workload).splitlines())] * len(seeds), given
 
 
 def _parameters(given: list[str] | None) -> dict[str, object]:
@@ -147,22 +132,15 @@ def _parameters(given: list[str] | None) -> dict[str, object]:
     return found
 
 
-def _refuse_parameters(nodes: int | None, given: dict[str, object]) -> None:
-    if nodes is not None or given:
-        raise InputError("a trace file has its nodes and pods already", "leave `--nodes` and `--set` out")
-
-
-def write_reports(comparisons: "list[Comparison]", runs: "list[Series]", path: Path, now: datetime) -> None:
-    """Write an HTML report, and say where."""
-    from longshore.evaluation.report import write_report
+def write_reports(
+    comparisons: "list[Comparison]", runs: "list[Series]", traces: "dict[str, Trace]", path: Path, now: datetime
+) -> None:
+    """Write an HTML report, and say where; `traces` are the first of each workload, for their latency limits."""
+    from longshore.evaluation.report import latency_limits, write_report
 
     command = "longshore " + shlex.join(sys.argv[1:])
-    try:
-        write_report(comparisons, runs, path, command=command, date=now.strftime("%Y-%m-%d"))
-    except OSError as error:
-        raise InputError(
-            f"cannot write `{path}`: {error.strerror}", "give `--report` a file in a folder that exists"
-        ) from error
+    limits = {name: latency_limits(trace) for name, trace in traces.items()}
+    write_report(comparisons, runs, path, command=command, date=now.strftime("%Y-%m-%d"), limits=limits)
     note(f"wrote {path}")
 
 

@@ -36,17 +36,19 @@ def demo(
 ) -> None:
     """Play test1 and test2 under eight baselines and show who keeps few machines on within the latency limits."""
     keep_compiled_programs()
-    from longshore.evaluation.comparison import compare
-    from longshore.evaluation.series import simulate
+    from longshore.evaluation.comparison import compare_traces
+    from longshore.evaluation.series import simulate_trace
+    from longshore.workloads.build import build_workload
 
     policies = DEFAULT_POLICIES.split(",")
+    traces = {name: [build_workload(name, {}).trace(seed) for seed in range(seeds)] for name in WORKLOADS}
     found, runs = [], []
     with stages() as tell:
-        for workload in WORKLOADS:
-            found.append(compare(workload, policies, "el-rl", seeds=seeds, progress=tell))
-            tell(f"{workload}: report", 0, len(policies))
-            runs += [simulate(workload, policy, "el-rl") for policy in policies]
-    write_reports(found, runs, report, datetime.now(UTC))
+        for name, played in traces.items():
+            found.append(compare_traces(name, played, policies, "el-rl", progress=tell))
+            tell(f"{name}: report", 0, len(policies))
+            runs += [simulate_trace(name, played[0], policy, "el-rl") for policy in policies]
+    write_reports(found, runs, {name: played[0] for name, played in traces.items()}, report, datetime.now(UTC))
     emit(json_mode, {"comparisons": [one.to_json() for one in found]}, lambda: _render(found))
 
 

@@ -21,10 +21,13 @@ def register(app: typer.Typer) -> None:
 def import_dump(
     dumps: Annotated[list[str], typer.Argument(help="Dumps made by `kubectl get … -A -o json`; `-` = standard input.")],
     out: Annotated[Path | None, typer.Option(help="Write the objects that scheduling reads as one dump.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Write a trace that the simulator plays (JSON Lines).")] = None,
     json_mode: JsonOption = False,
 ) -> None:
     """Read cluster dumps, whole or not at all; a bad object is refused with its name and reason."""
     from longshore.kube.dump import read_objects, split_dump, write_dump
+    from longshore.kube.dump_trace import trace_from_dump
+    from longshore.kube.trace_file import write_trace
 
     items = [item for path in dumps for item in split_dump(read_bytes(path), path)]
     found = read_objects(items)
@@ -34,6 +37,9 @@ def import_dump(
     if out is not None:
         write_bytes(out, write_dump(items), "--out")
         note(f"wrote {out}")
+    if trace is not None:
+        write_bytes(trace, b"".join(write_trace(trace_from_dump(found))), "--trace")
+        note(f"wrote {trace}")
     emit(json_mode, report, lambda: _render(report))
 
 
