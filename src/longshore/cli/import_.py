@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,12 +38,13 @@ def import_dump(
         write_bytes(out, write_dump(items), "--out")
         note(f"wrote {out}")
     if trace is not None:
-        write_bytes(trace, b"".join(write_trace(trace_from_dump(found))), "--trace")
-        note(f"wrote {trace}")
+        unsupported = report["unsupported"]
+        write_bytes(trace, b"".join(write_trace(trace_from_dump(found, unsupported))), "--trace")
+        note(f"wrote {trace}" + (f", without {', '.join(unsupported)}" if unsupported else ""))
     emit(json_mode, report, lambda: _render(report))
 
 
-def _report(found: "Import") -> dict[str, object]:
+def _report(found: "Import") -> dict[str, Any]:
     from longshore.filters.unsupported import find_unsupported
 
     snapshot = found.snapshot

@@ -1,5 +1,6 @@
 """A cluster dump as a trace: what runs goes back where it is, then what waits arrives."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from longshore.core.pod import (
@@ -14,19 +15,23 @@ from longshore.core.trace import Create, Trace
 from longshore.kube.dump import Import
 
 BOUND_TIME, WAITING_TIME = 0.0, 1.0
+END_TIME = 3601.0
+"""An hour with the waiting pods in place: enough for means over time to speak of them."""
 _PLACING_ANNOTATIONS = frozenset({LATENCY_SOFT_ANNOTATION, LATENCY_HARD_ANNOTATION})
 
 
-def trace_from_dump(imported: Import) -> Trace:
+def trace_from_dump(imported: Import, left_out: Collection[str] = ()) -> Trace:
     """Make a trace: bound pods at time 0, each with its node as the only choice; waiting pods at time 1, by priority.
 
     Pods on nodes that the dump does not have are left out, as in every snapshot. Waiting pods that are gated or being
-    deleted are left out too: no scheduler may place them. Nothing ends by itself; add lifetimes or deletions for that.
+    deleted are left out too: no scheduler may place them; `left_out` names others (`namespace/name`) that must not be.
+    Nothing ends by itself; add lifetimes or deletions for that.
     """
     snapshot = imported.snapshot
     names = {node.name for node in snapshot.nodes}
     bound = [_settled(pod) for pod in snapshot.pods if pod.bound_to in names]
     waiting = [pod for pod in snapshot.pending if not pod.scheduling_gates and not pod.spec.is_terminating]
+    waiting = [pod for pod in waiting if pod.key not in left_out]
     # Python's sort is stable: among equals the dump's order counts, as in upstream's queue the time of arrival does.
     waiting.sort(key=lambda pod: -pod.priority)
     return Trace(
@@ -37,6 +42,7 @@ def trace_from_dump(imported: Import) -> Trace:
         controllers=snapshot.controllers,
         volumes=snapshot.volumes,
         claims=snapshot.claims,
+        end=END_TIME,
     )
 
 
