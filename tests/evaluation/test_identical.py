@@ -60,6 +60,9 @@ def test_nodes_that_differ_in_their_names_only_are_alike() -> None:
     assert column.tolist() == [[1, 0, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]
 
 
+POD = make_pod("p").build()
+
+
 def refused(*pods: PodBuilder) -> Compiled:
     return compile_trace(Trace(NODES, tuple(Create(0.0, pod.build()) for pod in pods)))
 
@@ -73,7 +76,7 @@ def refused(*pods: PodBuilder) -> Compiled:
         (lambda: refused(make_pod("p").gpu(1)), "ask for GPUs"),
         (lambda: refused(make_pod("p"), make_pod("q").node_selector("x", "y")), "2 different allowed nodes"),
         (refused, "no pods"),
-        (lambda: compile_trace(Trace(NODES, (NodeFail(0.0, "a"),))), "nodes fail"),
+        (lambda: compile_trace(Trace(NODES, (Create(0.0, POD), NodeFail(1.0, "a")))), "nodes fail"),
     ],
 )
 def test_other_traces_are_refused(make: Callable[[], Compiled], message: str) -> None:

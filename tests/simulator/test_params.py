@@ -22,9 +22,9 @@ def test_compile_trace_writes_events_in_order():
 
 def test_compile_trace_keeps_the_latency_of_nodes_that_do_not_change():
     events = (LatencyChange(1.0, (("b", 7.0),)), LatencyChange(2.0, (("a", 3.0),)))
-    params = compile_trace(Trace(NODES, events)).params
-    assert params.latency_ms.tolist() == [[10.0, 0.0], [10.0, 7.0], [3.0, 7.0]]
-    assert params.event_row.tolist() == [1, 2]
+    params = compile_trace(Trace(NODES, (Create(0.0, POD), *events))).params
+    np.testing.assert_array_equal(params.latency_ms, [[10.0, np.nan], [10.0, 7.0], [3.0, 7.0]])
+    assert params.event_row.tolist() == [0, 1, 2]
 
 
 def test_compile_trace_pads_to_the_sizes_that_are_asked_for():
@@ -45,12 +45,26 @@ def test_compile_trace_gives_equal_pods_one_class():
     [
         pytest.param((Create(2.0, POD), Create(1.0, OTHER)), "event 1: time 1.0 comes after 2.0", id="out of order"),
         pytest.param((Create(float("nan"), POD),), "event 0: time nan", id="no number"),
-        pytest.param((Delete(1.0, "default/x"),), "deletes `default/x`", id="unknown pod"),
-        pytest.param((NodeFail(1.0, "c"),), "names the node `c`", id="unknown node"),
-        pytest.param((LatencyChange(1.0, (("c", 1.0),)),), "names the node `c`", id="latency of an unknown node"),
+        pytest.param((Create(0.0, POD), Delete(1.0, "default/x")), "deletes `default/x`", id="unknown pod"),
+        pytest.param((Delete(0.0, POD.key), Create(1.0, POD)), "not created before it", id="deleted too early"),
+        pytest.param((Create(0.0, POD), NodeFail(1.0, "c")), "names the node `c`", id="unknown node"),
+        pytest.param(
+            (Create(0.0, POD), LatencyChange(1.0, (("c", 1.0),))), "names the node `c`", id="latency of an unknown node"
+        ),
         pytest.param((Create(1.0, POD), Create(2.0, POD)), "created twice", id="one pod twice"),
     ],
 )
 def test_compile_trace_refuses_a_trace_that_cannot_be_played(events: tuple[Event, ...], want: str):
     with pytest.raises(InputError, match=want):
         compile_trace(Trace(NODES, events))
+
+
+def test_compile_trace_refuses_a_trace_without_nodes_and_a_lag_that_is_none():
+    with pytest.raises(InputError, match="has no node"):
+        compile_trace(Trace((), (Create(1.0, POD),)))
+    with pytest.raises(InputError, match="lag of inf"):
+        compile_trace(Trace(NODES, (Create(1.0, POD),)), lag_seconds=float("inf"))
+
+
+def test_compile_trace_takes_any_seed():
+    assert int(compile_trace(Trace(NODES, (Create(1.0, POD),)), seed=2**32 + 5).params.cluster.state.seed) == 5

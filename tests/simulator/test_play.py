@@ -50,6 +50,11 @@ def test_stack_fills_smaller_tables_up():
 
 
 def test_compile_traces_refuses_power_curves_that_cannot_be_stacked():
-    three_points = Trace((make_node("c").power(1, 2, 3).build(),), ())
+    three_points = Trace((make_node("c").power(1, 2, 3).build(),), trace(1).events)
     with pytest.raises(InputError, match="numbers of points"):
         compile_traces([trace(1), three_points])
+
+
+def test_compile_traces_refuses_a_trace_without_pods():
+    with pytest.raises(InputError, match="creates no pod"):
+        compile_traces([trace(1), Trace(NODES, ())])

@@ -5,6 +5,7 @@ import numpy as np
 
 from builders import make_node, make_pod
 from longshore.core.trace import Create, LatencyChange, Trace
+from longshore.filters import SETS
 from longshore.policies import REGISTRY
 from longshore.simulator.play import compile_traces, play
 
@@ -34,3 +35,12 @@ def test_waiting_and_running_pods_are_counted():
     assert found.running[0, 0, :3].tolist() == [1, 2, 2]
     assert found.waiting[0, 0, :3].tolist() == [0, 0, 1]
     assert jnp.asarray(found.pods_per_node).dtype == jnp.int32
+
+
+def test_a_latency_change_makes_a_reading_known():
+    unread = (make_node("a").cpu("4").build(),)
+    pod = make_pod("p").cpu("1").latency(20.0, 30.0).build()
+    trace = Trace(unread, (LatencyChange(1.0, (("a", 5.0),)), Create(2.0, pod)))
+    found = play(compile_traces([trace]), [REGISTRY.load("first-fit")], filters=SETS["upstream+latency"])
+    assert found.outcome.node[0, 0, 1] == 0
+    assert found.latency_ms[0, 0, 1] == 5.0

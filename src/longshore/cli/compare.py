@@ -60,6 +60,7 @@ def compare(
     keep_compiled_programs()
     from longshore.evaluation.comparison import compare_traces
 
+    check_report(report)
     names = [name.strip() for name in policies.split(",") if name.strip()]
     traces, given = _traces(workload, nodes, parameters, range(first_seed, first_seed + seeds))
     with stages() as tell:
@@ -88,6 +89,7 @@ def simulate(
 ) -> None:
     """Play one workload under one policy and show what came of it, step by step with --json."""
     keep_compiled_programs()
+    check_report(report)
     (trace,), _ = _traces(workload, nodes, parameters, range(seed, seed + 1))
     run = _play(workload, trace, policy, objective, seed, lag, filters)
     if report is not None:
@@ -108,18 +110,35 @@ def _traces(
 
     A name of the table is a workload, even where a file of that name lies about.
     """
+    from longshore.filters.unsupported import find_unsupported
     from longshore.kube.trace_file import read_trace
     from longshore.workloads import REGISTRY
     from longshore.workloads.build import build_workload
 
     given = _parameters(parameters)
-    if workload in REGISTRY.names() or not (workload == "-" or Path(workload).exists()):
+    if workload in REGISTRY.names() or not _is_file(workload):
         given |= {} if nodes is None else {"nodes": nodes}
         made = build_workload(workload, given)
         return [made.trace(seed) for seed in seeds], given
     if nodes is not None or given:
         raise InputError("a trace file has its nodes and pods already", "leave `--nodes` and `--set` out")
-    return [read_trace(read_bytes(workload).splitlines())] * len(seeds), given
+    trace = read_trace(read_bytes(workload).splitlines())
+    snapshot = trace.snapshot()
+    for pod in snapshot.pods:
+        needs = find_unsupported(pod, snapshot)
+        if needs:
+            raise InputError(
+                f"pod `{pod.key}` uses {needs[0].field}, which longshore does not model: {needs[0].reason}",
+                "leave the pod out of the trace",
+            )
+    return [trace] * len(seeds), given
+
+
+def _is_file(workload: str) -> bool:
+    try:
+        return workload == "-" or Path(workload).is_file()
+    except OSError:  # a name that no file system takes
+        return False
 
 
 def _parameters(given: list[str] | None) -> dict[str, object]:
@@ -130,6 +149,12 @@ def _parameters(given: list[str] | None) -> dict[str, object]:
             raise InputError(f"got `--set {text}`, expected `--set name=value`", "for instance `--set cycles=4`")
         found[name.strip().replace("-", "_")] = value.strip()
     return found
+
+
+def check_report(path: Path | None) -> None:
+    """Refuse a report that could not be written, before the work and not after it."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise InputError(f"cannot write `{path}`", "give `--report` the name of a file in a folder that exists")
 
 
 def write_reports(
@@ -158,7 +183,7 @@ def render(found: "Comparison") -> None:
 def _interval(interval: "Interval") -> str:
     if math.isnan(interval.mean):  # the metric does not apply
         return "-"
-    if interval.low == interval.high:
+    if math.isnan(interval.low) or interval.low == interval.high:
         return f"{interval.mean:.4g}"
     return f"{interval.mean:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longshore.cli.compare import DEFAULT_POLICIES, render, write_reports
+from longshore.cli.compare import DEFAULT_POLICIES, check_report, render, write_reports
 from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.output import JsonOption, emit, note
 from longshore.cli.progress import stages
@@ -36,6 +36,7 @@ def demo(
 ) -> None:
     """Play test1 and test2 under eight baselines and show who keeps few machines on within the latency limits."""
     keep_compiled_programs()
+    check_report(report)
     from longshore.evaluation.comparison import compare_traces
     from longshore.evaluation.series import simulate_trace
     from longshore.workloads.build import build_workload

@@ -192,7 +192,8 @@ def _choosers(policies: Sequence[str | Chooser], filters: str) -> dict[str, Choo
     if repeated:
         raise InputError(f"got the policy `{repeated[0]}` twice, expected every policy once")
     found = {as_name(policy): as_chooser(policy, filters) for policy in policies}
-    return found if BASELINE in found else found | {BASELINE: as_chooser(BASELINE)}
+    # With the same filters, so that the differences do not depend on whether the baseline was asked for.
+    return found if BASELINE in found else found | {BASELINE: as_chooser(BASELINE, filters)}
 
 
 def _play_all(
@@ -283,6 +284,7 @@ def _row_json(row: Row) -> dict[str, object]:
         "policy": row.policy,
         "metrics": {name: _interval_json(interval) for name, interval in row.metrics.items()},
         "differences": {name: _interval_json(interval) for name, interval in row.differences.items()},
+        "values": {name: [number_or_none(value) for value in values] for name, values in row.values.items()},
         "decisions_per_second": number_or_none(row.decisions_per_second),
     }
 

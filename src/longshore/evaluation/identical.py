@@ -27,6 +27,7 @@ from longshore.objectives.base import Objective, Transition
 from longshore.objectives.user import UserTerm
 from longshore.objectives.weighted import Weighted
 from longshore.simulator.params import Compiled
+from longshore.simulator.transition import with_latency
 
 # States per call of the compiled function: one size, one compilation.
 _CHUNK = 512
@@ -161,7 +162,7 @@ def _facts(
     cluster: ClusterArrays, states: Array, latency_ms: Array, *, objective: Objective | None, filters: tuple[str, ...]
 ) -> Facts:
     """`states` [states, nodes]; class 0 stands for all classes, which are alike."""
-    seen = cluster._replace(readings=cluster.readings._replace(latency_ms=latency_ms))
+    seen = with_latency(cluster, latency_ms)
     pod_class = jnp.zeros((), jnp.int32)
     no_devices = jnp.zeros(cluster.state.gpu_used.shape[1], jnp.int64)
 

@@ -103,6 +103,8 @@ def _l2(packing: Packing, counts: Array, nodes: Array) -> Array:
     beyond the room beside the latter needs more nodes.
     """
     bound = np.zeros(len(counts))
+    if not len(packing.capacity[nodes]):
+        return bound  # no node takes pods at this moment, and none has any
     for resource in range(packing.request.shape[1]):
         size = packing.request[:, resource]
         largest = packing.capacity[nodes, resource].max()

@@ -20,7 +20,7 @@ from longshore.core.ops import Array
 from longshore.objectives.base import Objective, Transition
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState
-from longshore.simulator.transition import Program, advance, initial, settle, visible
+from longshore.simulator.transition import Program, advance, initial, settle, visible, with_latency
 
 
 class Moment(NamedTuple):
@@ -107,7 +107,7 @@ class Environment:
 def _true(params: SimParams, state: SimState) -> ClusterArrays:
     """Return the cluster as it is: what is earned does not depend on when readings were taken."""
     cluster = visible(params, state)
-    return cluster._replace(readings=cluster.readings._replace(latency_ms=state.latency_ms))
+    return with_latency(cluster, state.latency_ms)
 
 
 def _nobody(_cluster: ClusterArrays, _pod_class: Array, _feasible: Array) -> tuple[Array, Array]:

@@ -159,6 +159,8 @@ class PlacementEnv(gymnasium.Env[Rows, np.int64]):
 
     def step(self, action: np.int64) -> tuple[Rows, float, bool, bool, dict[str, Any]]:
         """Place the pod on a node, or defer it; play up to the next decision."""
+        if not self.setup.action_space.contains(action):
+            raise InputError(f"got the action {action!r}, expected a whole number below {self.setup.action_space.n}")
         self._moment, seen, result = self.setup.programs().step(self._params, self._moment, np.int64(action))
         rows, info = self._told(seen, result)
         return rows, float(result.reward), bool(self._moment.is_over), False, info

@@ -29,6 +29,8 @@ class Kind(IntEnum):
     """A pod's lifetime is over."""
     RETRY = 8
     """A waiting pod is tried again after something changed."""
+    SCRAPE = 9
+    """Readings that lag catch up with what is."""
 
 
 class SimParams(NamedTuple):
@@ -41,7 +43,7 @@ class SimParams(NamedTuple):
     event_pod: Array  # [events] int32
     event_node: Array  # [events] int32
     event_row: Array  # [events] int32; row of `latency_ms`
-    latency_ms: Array  # [rows, nodes] float64; row 0 = at the start
+    latency_ms: Array  # [rows, nodes] float64; row 0 = at the start, nan = not known
     pod_class: Array  # [pods] int32
     pod_lifetime: Array  # [pods] float64; inf = until deleted
     lag_seconds: Array  # [] float64; 0 = readings are always fresh
@@ -71,7 +73,11 @@ def compile_trace(
     Raises:
         InputError: an event names a pod or node that the trace does not have, or is out of order.
     """
-    encoded = encode(trace.snapshot(), seed=seed, padded_nodes=padded_nodes)
+    if not trace.nodes:
+        raise InputError("the trace has no node", "a trace needs a node and a pod to play")
+    if not 0 <= lag_seconds < np.inf:
+        raise InputError(f"got a lag of {lag_seconds} s, expected a number of 0 or more")
+    encoded = encode(trace.snapshot(), seed=seed % 2**32, padded_nodes=padded_nodes)
     creates = [event for event in trace.events if isinstance(event, Create)]
     pods = {event.pod.key: i for i, event in enumerate(creates)}
     _check(trace, pods, encoded.node_index)
@@ -118,7 +124,9 @@ def _node_of(event: Event, encoded: Encoded) -> int:
 
 def _latency_rows(trace: Trace, encoded: Encoded) -> tuple[list[list[float]], list[int]]:
     """Return the latency of every node after each change, and each event's row."""
-    rows = [encoded.arrays.readings.latency_ms[: len(trace.nodes)].tolist()]
+    readings = encoded.arrays.readings
+    at_start = np.where(readings.latency_known, readings.latency_ms, np.nan)
+    rows = [at_start[: len(trace.nodes)].tolist()]
     row_of = []
     for event in trace.events:
         if isinstance(event, LatencyChange):
@@ -131,13 +139,15 @@ def _latency_rows(trace: Trace, encoded: Encoded) -> tuple[list[list[float]], li
 
 
 def _check(trace: Trace, pods: dict[str, int], nodes: dict[str, int]) -> None:
-    last = -np.inf
+    last, created = -np.inf, set[str]()
     for number, event in enumerate(trace.events):
         if not last <= event.time < np.inf:
             raise InputError(f"event {number}: time {event.time} comes after {last}", "events must be in order of time")
         last = event.time
-        if isinstance(event, Delete) and event.pod not in pods:
-            raise InputError(f"event {number}: deletes `{event.pod}`, which the trace never creates")
+        if isinstance(event, Create):
+            created.add(event.pod.key)
+        if isinstance(event, Delete) and event.pod not in created:
+            raise InputError(f"event {number}: deletes `{event.pod}`, which was not created before it")
         named = [event.node] if isinstance(event, NodeFail | NodeDrain | NodeJoin) else []
         named += [node for node, _ in event.latency_ms] if isinstance(event, LatencyChange) else []
         for node in named:

@@ -27,6 +27,8 @@ Progress = Callable[[int, int], None]
 
 def compile_traces(traces: Sequence[Trace], *, lag_seconds: float = 0.0, seed: int = 0) -> list[Compiled]:
     """Compile traces to one common shape, so that one program plays them all."""
+    if any(not trace.snapshot().pods for trace in traces):
+        raise InputError("a trace creates no pod", "a trace needs a node and a pod to play")
     num_pods = max(len(trace.snapshot().pods) for trace in traces)
     num_events = max(len(trace.events) for trace in traces)
     num_nodes = max(len(trace.nodes) for trace in traces)
@@ -78,6 +80,8 @@ def play(
         if is_idle.all():
             break
     played: Measured = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=2), *parts)
+    if not np.isfinite(played.reward).all():
+        raise InputError("the objective gave a reward that is not a finite number", "check its terms and weights")
     return played
 
 

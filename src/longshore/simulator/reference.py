@@ -65,16 +65,25 @@ class Reference:
     def play(self) -> Iterator[Step]:
         """Play the trace to its end."""
         events = list(self.compiled.trace.events)
-        while events or self._next_departure() is not None:
+        while events or self._next_departure() is not None or self._next_scrape() is not None:
             departure = self._next_departure()
+            due = min(
+                self.running[departure].end if departure is not None else np.inf, events[0].time if events else np.inf
+            )
+            scrape = self._next_scrape()
+            if scrape is not None and scrape <= due:
+                self._time, self._seen = scrape, self._latency.copy()
+                yield Step(Kind.SCRAPE, self._time, 0, -1, is_decision=False)
+                yield from self._retry()
+                continue
             if departure is not None and (not events or self.running[departure].end <= events[0].time):
-                self._move_clock(self.running[departure].end)
+                self._time = self.running[departure].end
                 self._take_away(departure)
                 yield Step(Kind.DEPART, self._time, departure, -1, is_decision=False)
                 yield from self._retry()
                 continue
             event = events.pop(0)
-            self._move_clock(event.time)
+            self._time = event.time
             match event:
                 case Create(pod=pod):
                     yield self._decide(Kind.CREATE, self._index[pod.key])
@@ -97,10 +106,11 @@ class Reference:
         ends = [(run.end, pod) for pod, run in self.running.items() if run.end < np.inf]
         return min(ends)[1] if ends else None
 
-    def _move_clock(self, time: float) -> None:
-        if self.lag_seconds > 0 and np.floor(time / self.lag_seconds) > np.floor(self._time / self.lag_seconds):
-            self._seen = self._latency.copy()
-        self._time = time
+    def _next_scrape(self) -> float | None:
+        """When readings will next change: at the next scrape, if they are behind."""
+        if self.lag_seconds <= 0 or np.array_equal(self._seen, self._latency, equal_nan=True):
+            return None
+        return float((np.floor(self._time / self.lag_seconds) + 1) * self.lag_seconds)
 
     def _delete(self, pod: int) -> Iterator[Step]:
         was_running = pod in self.running
@@ -161,7 +171,9 @@ class Reference:
     def _with_latency(self, latency_ms: Array) -> ClusterArrays:
         return self.arrays._replace(
             nodes=self.arrays.nodes._replace(is_real=self._up.copy()),
-            readings=self.arrays.readings._replace(latency_ms=latency_ms.copy()),
+            readings=self.arrays.readings._replace(
+                latency_ms=np.nan_to_num(latency_ms, nan=0.0), latency_known=~np.isnan(latency_ms)
+            ),
         )
 
     def _take_away(self, pod: int) -> None:

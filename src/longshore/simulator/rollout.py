@@ -13,7 +13,7 @@ from longshore.objectives.base import Objective, Transition
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import SimParams
 from longshore.simulator.state import RUNNING, WAITING, Outcome, SimState
-from longshore.simulator.transition import Decide, Program, step, visible
+from longshore.simulator.transition import Decide, Program, step, visible, with_latency
 
 
 class Measured(NamedTuple):
@@ -61,7 +61,7 @@ def measure(objective: Objective | None, params: SimParams, state: SimState, out
     is_placed = outcome.node >= 0
     node = jnp.maximum(outcome.node, 0)
     pod_class = params.pod_class[outcome.pod]
-    latency = jnp.where(is_placed & cluster.readings.latency_known[node], state.latency_ms[node], jnp.nan)
+    latency = jnp.where(is_placed, state.latency_ms[node], jnp.nan)
     ratio = state.cluster.requested[:, 0] / jnp.maximum(cluster.nodes.allocatable[:, 0], 1)
     return Measured(
         outcome=outcome,
@@ -94,8 +94,7 @@ def _reward(
         counts=state_after.counts.at[:, node].add(-match[:, pod_class]),
         gpu_used=state_after.gpu_used.at[node].add(-state.pod_devices[outcome.pod]),
     )
-    true = after.readings._replace(latency_ms=state.latency_ms)
-    after = after._replace(readings=true)
+    after = with_latency(after, state.latency_ms)
     return objective.reward(Transition(after._replace(state=before), after, pod_class, node))
 
 

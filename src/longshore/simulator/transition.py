@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from longshore import filters
 from longshore.core.arrays import ClusterArrays, State
-from longshore.core.ops import Array
+from longshore.core.ops import Array, ratio
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITING, Outcome, SimState
 
@@ -98,17 +98,21 @@ def settle(params: SimParams, state: SimState, pod: Array, is_decision: Array, n
 def visible(params: SimParams, state: SimState) -> ClusterArrays:
     """Return the cluster as a policy sees it: nodes that are up, readings as last scraped."""
     cluster = params.cluster
-    return cluster._replace(
-        nodes=cluster.nodes._replace(is_real=state.is_up),
-        readings=cluster.readings._replace(latency_ms=state.seen_latency_ms),
-        state=state.cluster,
-    )
+    cluster = cluster._replace(nodes=cluster.nodes._replace(is_real=state.is_up), state=state.cluster)
+    return with_latency(cluster, state.seen_latency_ms)
+
+
+def with_latency(cluster: ClusterArrays, latency_ms: Array) -> ClusterArrays:
+    """Return the cluster with other latencies [nodes]; nan = not known."""
+    is_known = ~jnp.isnan(latency_ms)
+    readings = cluster.readings._replace(latency_ms=jnp.where(is_known, latency_ms, 0.0), latency_known=is_known)
+    return cluster._replace(readings=readings)
 
 
 def _next(params: SimParams, state: SimState) -> Next:
     """Waiting pods that have not been tried since room came free go first, then whatever is due first.
 
-    A pod whose lifetime is over leaves before anything else of the same moment.
+    A scrape sees what was before anything else of the same moment; then pods leave whose lifetime is over.
     """
     retry_block = jnp.argmin(state.first_untried)
     is_retry = state.first_untried[retry_block] < LATE
@@ -122,35 +126,44 @@ def _next(params: SimParams, state: SimState) -> Next:
     event_time = jnp.where(is_left, params.event_time[cursor], jnp.inf)
     is_depart = depart_time <= event_time
     due = jnp.where(is_depart, depart_time, event_time)
+    scrape_time = _next_scrape(params, state)
+    is_scrape = (scrape_time <= due) & jnp.isfinite(scrape_time)
+    due = jnp.where(is_scrape, scrape_time, due)
     is_idle = ~is_retry & jnp.isinf(due)
-    kind = jnp.where(is_retry, Kind.RETRY, jnp.where(is_depart, Kind.DEPART, params.event_kind[cursor]))
+    kind = jnp.where(is_depart, Kind.DEPART, params.event_kind[cursor])
+    kind = jnp.where(is_retry, Kind.RETRY, jnp.where(is_scrape, Kind.SCRAPE, kind))
     pod = jnp.where(is_retry, retry_pod, jnp.where(is_depart, depart_pod, params.event_pod[cursor]))
     return Next(
         kind=jnp.where(is_idle, Kind.IDLE, kind).astype(jnp.int32),
         time=jnp.where(is_retry | is_idle, state.time, due),
-        pod=jnp.where(is_idle, 0, pod).astype(jnp.int32),
+        pod=jnp.where(is_idle | (kind == Kind.SCRAPE), 0, pod).astype(jnp.int32),
         node=params.event_node[cursor],
         row=params.event_row[cursor],
     )
 
 
+def _next_scrape(params: SimParams, state: SimState) -> Array:
+    """Return when readings will next change: at the next scrape, if they are behind; else never."""
+    interval = jnp.where(params.lag_seconds > 0, params.lag_seconds, 1.0)
+    is_same = (state.seen_latency_ms == state.latency_ms) | (
+        jnp.isnan(state.seen_latency_ms) & jnp.isnan(state.latency_ms)
+    )
+    is_behind = (params.lag_seconds > 0) & ~is_same.all()
+    return jnp.where(is_behind, (jnp.floor(ratio(state.time, interval)) + 1) * interval, jnp.inf)
+
+
 def _tick(params: SimParams, state: SimState, event: Next) -> SimState:
     """Move the clock to the event; change latencies and what is seen of them."""
-    has_lag = params.lag_seconds > 0
-    interval = jnp.where(has_lag, params.lag_seconds, 1.0)
-    is_scraped = jnp.floor(event.time / interval) > jnp.floor(state.time / interval)
-    # A scrape sees what was before an event of the same moment; without lag, what is.
-    seen = jnp.where(has_lag & is_scraped, state.latency_ms, state.seen_latency_ms)
-    is_change = event.kind == Kind.LATENCY
+    is_change, is_scrape = event.kind == Kind.LATENCY, event.kind == Kind.SCRAPE
     latency = jnp.where(is_change, params.latency_ms[event.row], state.latency_ms)
-    is_from_trace = (event.kind != Kind.RETRY) & (event.kind != Kind.DEPART) & (event.kind != Kind.IDLE)
+    is_own = (event.kind == Kind.RETRY) | (event.kind == Kind.DEPART) | is_scrape | (event.kind == Kind.IDLE)
     state = state._replace(
         time=event.time,
-        cursor=state.cursor + is_from_trace,
+        cursor=state.cursor + ~is_own,
         latency_ms=latency,
-        seen_latency_ms=jnp.where(has_lag, seen, latency),
+        seen_latency_ms=jnp.where(is_scrape | (params.lag_seconds <= 0), latency, state.seen_latency_ms),
     )
-    return _new_epoch(state, is_change)
+    return _new_epoch(state, is_change | is_scrape)
 
 
 def _is_leaving(event: Next) -> Array:
@@ -242,18 +255,18 @@ def _change_node(state: SimState, event: Next) -> SimState:
         pod_phase=jnp.where(evicted, WAITING, state.pod_phase).astype(jnp.int8),
         pod_node=jnp.where(evicted, -1, state.pod_node),
     )
-    return _new_epoch(_requeue(state, evicted, is_emptied), is_emptied | is_join)
+    return _new_epoch(_requeue(state, evicted), is_emptied | is_join)
 
 
-def _requeue(state: SimState, evicted: Array, is_emptied: Array) -> SimState:
+def _requeue(state: SimState, evicted: Array) -> SimState:
     """Put evicted pods behind everybody, in the order of the trace."""
     num_pods, shape = evicted.shape[0], state.pod_end.shape
     out = jnp.zeros(shape[0] * shape[1], bool).at[:num_pods].set(evicted).reshape(shape)
-    places = state.arrivals + jnp.arange(out.size, dtype=jnp.int32).reshape(shape)
+    places = (state.arrivals + jnp.cumsum(out.ravel(), dtype=jnp.int32) - 1).reshape(shape)
     end = jnp.where(out, jnp.inf, state.pod_end)
     order = jnp.where(out, places, state.pod_order)
     return state._replace(
-        arrivals=state.arrivals + jnp.where(is_emptied, out.size, 0).astype(jnp.int32),
+        arrivals=state.arrivals + out.sum(dtype=jnp.int32),
         pod_end=end,
         pod_order=order,
         first_end=end.min(axis=1),

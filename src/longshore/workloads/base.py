@@ -26,6 +26,10 @@ def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
     return tuple(sorted(events, key=lambda event: event.time))
 
 
+_MOST = {"nodes": 100_000, "pods": 10_000_000}
+"""Beyond these a trace would not fit into memory."""
+
+
 def check_range(workload: object, field: str, low: float, high: float = math.inf, *, above: bool = False) -> None:
     """Refuse a parameter that is not from `low` to `high`; with `above`, `low` itself is refused too.
 
@@ -33,6 +37,8 @@ def check_range(workload: object, field: str, low: float, high: float = math.inf
         InputError: the message names the workload, the parameter, its value and what was expected.
     """
     value = getattr(workload, field)
+    if field in _MOST:
+        high = min(high, _MOST[field])
     if (low < value if above else low <= value) and value <= high and value < math.inf:
         return
     least = f"more than {low:g}" if above else f"{low:g} or more"
