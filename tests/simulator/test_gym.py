@@ -256,3 +256,14 @@ def test_wrong_numbers_are_refused() -> None:
         PlacementEnv(lag_seconds=-1.0)
     with pytest.raises(InputError, match="got 2 seeds, expected 3"):
         make_many(3).reset(seed=[1, 2])
+
+
+def test_actions_out_of_range_are_refused_in_a_sentence() -> None:
+    env = gymnasium.make("longshore/Placement-v0", workload="test1")
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="expected a whole number below 4"):
+        env.unwrapped.step(np.int64(99))
+    many = gymnasium.make_vec("longshore/Placement-v0", num_envs=2, vectorization_mode="vector_entry_point")
+    many.reset(seed=0)
+    with pytest.raises(InputError, match="expected 2 whole numbers"):
+        many.unwrapped.step(np.array([0, 1, 2]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.compilation import keep_compiled_programs
-from longshore.cli.files import read_bytes
+from longshore.cli.files import read_bytes, write_bytes
 from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.cli.progress import stages
 from longshore.core.errors import InputError
@@ -161,11 +161,12 @@ def write_reports(
     comparisons: "list[Comparison]", runs: "list[Series]", traces: "dict[str, Trace]", path: Path, now: datetime
 ) -> None:
     """Write an HTML report, and say where; `traces` are the first of each workload, for their latency limits."""
-    from longshore.evaluation.report import latency_limits, write_report
+    from longshore.evaluation.report import latency_limits, render_report
 
     command = "longshore " + shlex.join(sys.argv[1:])
     limits = {name: latency_limits(trace) for name, trace in traces.items()}
-    write_report(comparisons, runs, path, command=command, date=now.strftime("%Y-%m-%d"), limits=limits)
+    text = render_report(comparisons, runs, command=command, date=now.strftime("%Y-%m-%d"), limits=limits)
+    write_bytes(path, text.encode(), "--report")
     note(f"wrote {path}")
 
 

@@ -241,6 +241,8 @@ class PlacementVectorEnv(VectorEnv[Rows, npt.NDArray[np.int64], npt.NDArray[Any]
         self, actions: npt.NDArray[np.int64]
     ) -> tuple[Rows, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], dict[str, Any]]:
         """Take a step in every environment; those that have ended start anew instead."""
+        if not self.action_space.contains(np.asarray(actions)):
+            raise InputError(f"got the actions {actions!r}, expected {self.num_envs} whole numbers, one a step")
         step_many = self.setup.programs().step_many
         self._moment, seen, result = step_many(self._params, self._moment, np.asarray(actions, np.int64))
         rows, rewards = np.array(seen.rows), np.array(result.reward)
