@@ -7,7 +7,7 @@ from longshore.core.ops import Array, add_at, namespace
 def place(arrays: ClusterArrays, pod_class: Array, node: Array, devices: Array) -> ClusterArrays:
     """Put a pod of a class on a node; `devices` [devices] is the milli that it takes from each GPU."""
     xp = namespace(arrays.state.requested)
-    placed = _add(arrays, pod_class, node, devices, 1)
+    placed = shift(arrays, pod_class, node, devices, 1)
     state = placed.state._replace(
         last_node=xp.asarray(node, dtype=xp.int32), step=(placed.state.step + 1).astype(xp.uint32)
     )
@@ -16,10 +16,11 @@ def place(arrays: ClusterArrays, pod_class: Array, node: Array, devices: Array) 
 
 def remove(arrays: ClusterArrays, pod_class: Array, node: Array, devices: Array) -> ClusterArrays:
     """Take a pod away again: the exact inverse of `place`, but for the step count and the last node."""
-    return _add(arrays, pod_class, node, devices, -1)
+    return shift(arrays, pod_class, node, devices, -1)
 
 
-def _add(arrays: ClusterArrays, pod_class: Array, node: Array, devices: Array, sign: int) -> ClusterArrays:
+def shift(arrays: ClusterArrays, pod_class: Array, node: Array, devices: Array, sign: Array | int) -> ClusterArrays:
+    """Add a pod's share to a node (sign 1), take it away (-1) or do neither (0)."""
     state, classes = arrays.state, arrays.classes
     match = arrays.tables.match[:, pod_class]
     return arrays._replace(

@@ -61,16 +61,16 @@ class Cell(NamedTuple):
     first_result_seconds: float
 
 
-def measure(num_nodes: int, num_envs: int) -> Cell:
+def measure(num_nodes: int, num_envs: int, *, pods_per_node: int = _RUNNING_PER_NODE) -> Cell:
     """Play many environments of one size and time it once they are full."""
-    traces = [speed_trace(num_nodes, seed) for seed in range(_DISTINCT_TRACES)]
+    traces = [speed_trace(num_nodes, seed, pods_per_node) for seed in range(min(_DISTINCT_TRACES, num_envs))]
     compiled = [compile_trace(trace) for trace in traces]
     params = _spread_out([one.params for one in compiled], num_envs)
     started = time.perf_counter()
     states, kinds = _rollout(params, jax.vmap(initial, in_axes=(_AXES,))(params))
     jax.block_until_ready(kinds)
     first = time.perf_counter() - started
-    for _ in range(2 * _RUNNING_PER_NODE * num_nodes // _STEPS):
+    for _ in range(2 * pods_per_node * num_nodes // _STEPS):
         states, kinds = _rollout(params, states)
     jax.block_until_ready(kinds)
     started = time.perf_counter()
@@ -144,13 +144,13 @@ def _twin_speed(compiled: Compiled) -> float:
     return steps / (time.perf_counter() - started)
 
 
-def speed_trace(num_nodes: int, seed: int) -> Trace:
+def speed_trace(num_nodes: int, seed: int, pods_per_node: int = _RUNNING_PER_NODE) -> Trace:
     """Make a stream of pods of ten classes, each with another constraint, that fills the nodes and keeps a queue."""
     rng = random.Random(seed)
     specs = _specs()
-    lifetime = _RUNNING_PER_NODE * num_nodes * 1.3
+    lifetime = pods_per_node * num_nodes * 1.3
     now, events = 0.0, []
-    for number in range(3 * _RUNNING_PER_NODE * num_nodes + 4 * _STEPS):
+    for number in range(3 * pods_per_node * num_nodes + 4 * _STEPS):
         now = round(now + rng.expovariate(1.0), 3)
         # In turn and not at random: every trace then has the same classes in the same order, and one set of tables.
         spec = specs[number] if number < len(specs) else rng.choice(specs)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from longshore.core.arrays import ClusterArrays
 from longshore.core.choose import choose
 from longshore.core.ops import Array
+from longshore.core.place import remove
 from longshore.core.power import cluster_watts
 from longshore.objectives.base import Objective, Transition
 from longshore.policies.heuristics.base import Heuristic
@@ -84,18 +85,10 @@ def _reward(
     if objective is None:
         return jnp.zeros(())
     pod_class, node = params.pod_class[outcome.pod], jnp.maximum(outcome.node, 0)
-    classes, match = params.cluster.classes, params.cluster.tables.match
-    state_after = after.state
-    # The cluster before the placement, worked out backwards: the step itself keeps no copy.
-    before = state_after._replace(
-        requested=state_after.requested.at[node].add(-classes.request[pod_class]),
-        nonzero_requested=state_after.nonzero_requested.at[node].add(-classes.nonzero_request[pod_class]),
-        pod_count=state_after.pod_count.at[node].add(-1),
-        counts=state_after.counts.at[:, node].add(-match[:, pod_class]),
-        gpu_used=state_after.gpu_used.at[node].add(-state.pod_devices[outcome.pod]),
-    )
     after = with_latency(after, state.latency_ms)
-    return objective.reward(Transition(after._replace(state=before), after, pod_class, node))
+    # The cluster before the placement, worked out backwards: the step itself keeps no copy.
+    before = remove(after, pod_class, node, state.pod_devices[outcome.pod])
+    return objective.reward(Transition(before, after, pod_class, node))
 
 
 def _variance(values: Array, counted: Array) -> Array:

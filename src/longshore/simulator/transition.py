@@ -6,8 +6,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from longshore import filters
-from longshore.core.arrays import ClusterArrays, State
+from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, ratio
+from longshore.core.place import shift
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITING, Outcome, SimState
 
@@ -186,7 +187,13 @@ def _write(
     is_new = is_decision & (phase == ABSENT)
     target = jnp.where(is_placed, node, jnp.where(was_running, state.pod_node[pod], 0))
     held = jnp.where(is_placed, devices, state.pod_devices[pod])
-    cluster = _shift(params, state, pod, target, held, is_placed.astype(jnp.int64) - was_running)
+    cluster = shift(
+        params.cluster._replace(state=state.cluster),
+        params.pod_class[pod],
+        target,
+        held,
+        is_placed.astype(jnp.int64) - was_running,
+    ).state
     after = jnp.where(is_leaving, GONE, jnp.where(is_placed, RUNNING, jnp.where(is_decision, WAITING, phase)))
     state = _new_epoch(state, was_running)
     state = state._replace(
@@ -271,16 +278,4 @@ def _requeue(state: SimState, evicted: Array) -> SimState:
         pod_order=order,
         first_end=end.min(axis=1),
         first_waiting=order.min(axis=1),
-    )
-
-
-def _shift(params: SimParams, state: SimState, pod: Array, node: Array, devices: Array, sign: Array) -> State:
-    """Add a pod's share to a node (sign 1), take it away (-1) or do neither (0)."""
-    cluster, classes, pod_class = state.cluster, params.cluster.classes, params.pod_class[pod]
-    return cluster._replace(
-        requested=cluster.requested.at[node].add(sign * classes.request[pod_class]),
-        nonzero_requested=cluster.nonzero_requested.at[node].add(sign * classes.nonzero_request[pod_class]),
-        pod_count=cluster.pod_count.at[node].add(sign),
-        counts=cluster.counts.at[:, node].add(sign * params.cluster.tables.match[:, pod_class]),
-        gpu_used=cluster.gpu_used.at[node].add(sign * devices),
     )
