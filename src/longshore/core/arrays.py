@@ -20,6 +20,7 @@ class NodeArrays(NamedTuple):
     allocatable: Array  # [nodes, resources] int64
     allowed_pods: Array  # [nodes] int64
     domain: Array  # [keys, nodes] int32; 0 = the node lacks the key, 1 = its value is the empty string
+    zone: Array  # [nodes] int32; as a row of `domain`, of the zone's label
     name_rank: Array  # [nodes] int32; position in the order of names, for ties
     gpu_capacity: Array  # [nodes, devices] int64 milli; 0 = no such device
     power_curve: Array  # [nodes, points] float64 watts at even steps of CPU use

@@ -11,6 +11,7 @@ from longshore.core.gpu import WHOLE_GPU_MILLI
 from longshore.core.node import Node
 from longshore.core.ops import Array
 from longshore.core.padding import column, matrix
+from longshore.core.queries import ZONE_KEY
 from longshore.core.resources import PODS, amount
 
 
@@ -29,6 +30,7 @@ def node_arrays(
         allocatable=matrix(amounts, (width, len(resource_names)), np.int64),
         allowed_pods=column([amount(PODS, have.get(PODS, 0)) for have in allocatable], width, np.int64),
         domain=_domains(nodes, keys, width),
+        zone=_domains(nodes, {ZONE_KEY: 0}, width)[0],
         name_rank=column(np.argsort(order).tolist(), width, np.int32, fill=width),
         gpu_capacity=matrix(devices, (width, most), np.int64),
         power_curve=matrix(

@@ -148,7 +148,7 @@ def make_identical(
 def _alike(compiled: Compiled) -> tuple[Array, ...]:
     cluster = compiled.params.cluster
     # What only tells nodes apart, and what no objective reads of pods without constraints about each other.
-    nodes = cluster.nodes._replace(name_rank=None, domain=None)
+    nodes = cluster.nodes._replace(name_rank=None, domain=None, zone=None)
     per_node = [leaf for leaf in (*nodes, *cluster.readings) if leaf is not None]
     per_node += [compiled.params.is_present, compiled.params.latency_ms.T, static_mask(cluster).T]
     groups: dict[bytes, list[int]] = {}

@@ -62,24 +62,49 @@ def initial(params: SimParams) -> SimState:
     )
 
 
+class Situation(NamedTuple):
+    """What a step is about, before anybody has decided."""
+
+    event: Next
+    is_decision: Array  # [] bool; a pod arrives, or is tried again
+    cluster: ClusterArrays  # as a policy sees it
+    pod_class: Array  # [] int32
+    feasible: Array  # [nodes] bool
+
+
 def step(program: Program, params: SimParams, state: SimState) -> tuple[SimState, Outcome]:
     """Play the next event.
 
     A step either decides on a pod or changes something else, never both: so the decision is made on the cluster as it
     is, and all changes are written down once, at the end.
     """
+    state, seen = look(program.filters, params, state)
+    node, devices = program.decide(seen.cluster, seen.pod_class, seen.feasible)
+    return act(params, state, seen, node, devices, has_node_events=program.has_node_events)
+
+
+def look(filter_names: tuple[str, ...], params: SimParams, state: SimState) -> tuple[SimState, Situation]:
+    """Move the clock to the next event and see what it asks for."""
     event = _next(params, state)
     state = _tick(params, state, event)
     is_decision = (event.kind == Kind.CREATE) | (event.kind == Kind.RETRY)
     cluster = visible(params, state)
     pod_class = params.pod_class[event.pod]
-    feasible = filters.feasible(cluster, pod_class, program.filters) & ~state.is_cordoned
-    node, devices = program.decide(cluster, pod_class, feasible)
-    node = jnp.where(is_decision & feasible.any(), node, -1).astype(jnp.int32)
-    state = _write(params, state, event.pod, is_decision, node, devices, _is_leaving(event))
-    if program.has_node_events:
+    feasible = filters.feasible(cluster, pod_class, filter_names) & ~state.is_cordoned
+    return state, Situation(event, is_decision, cluster, pod_class, feasible)
+
+
+def act(
+    params: SimParams, state: SimState, seen: Situation, node: Array, devices: Array, *, has_node_events: bool
+) -> tuple[SimState, Outcome]:
+    """Write down what happens: the pod goes to the node (-1 = it waits), or the event that is no decision."""
+    event = seen.event
+    node = jnp.where(seen.is_decision & seen.feasible.any(), node, -1).astype(jnp.int32)
+    state = _write(params, state, event.pod, seen.is_decision, node, devices, _is_leaving(event))
+    if has_node_events:
         state = _change_node(state, event)
-    return state, Outcome(event.kind, event.time, event.pod, node, is_decision, feasible.sum().astype(jnp.int32))
+    num_feasible = seen.feasible.sum().astype(jnp.int32)
+    return state, Outcome(event.kind, event.time, event.pod, node, seen.is_decision, num_feasible)
 
 
 def advance(program: Program, params: SimParams, state: SimState) -> tuple[SimState, Next]:

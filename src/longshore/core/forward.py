@@ -1,0 +1,234 @@
+"""A network as a list of operations, and the interpreter that runs one: NumPy when live, JAX when trained.
+
+A network is data: it can be trained, stored in a bundle, read by another language, and checked before it runs. Each
+operation reads named values, maybe tensors, and writes one value. A value is per node, [nodes, width], or of the whole
+cluster, [width]; where both meet, that of the cluster is repeated for every node. Pools are over all real nodes, so
+that the same tensors serve a cluster of any size (`flatten` excepted, which is how a fixed-size network is written).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.ops import Array, namespace, segment_sum
+
+ROWS, PRIOR, PREFERENCE = "rows", "prior", "preference"
+INPUTS = (ROWS, PRIOR, PREFERENCE)
+"""The values that are there before the first operation."""
+SCORE, CONTEXT = "score", "context"
+"""Every network writes `score`, [nodes] or [nodes, 1]; those that learn values also `context`, [width]."""
+
+
+class Op(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One operation."""
+
+    kind: str
+    """A name of `KINDS`."""
+    inputs: tuple[str, ...]
+    output: str
+    tensors: tuple[str, ...] = ()
+
+
+class Inputs(NamedTuple):
+    """What a network is told about one cluster and one pod."""
+
+    rows: Array  # [nodes, features] float32
+    is_real: Array  # [nodes] bool
+    zone: Array  # [nodes] int32; equal = same zone, 0 = none
+    app: Array  # [nodes] float32; pods of the same owner or service on the node
+    prior: Array  # [nodes, 1] float32; minus the node's place by a heuristic, 0 = its choice
+    preference: Array  # [terms] float32; weights of the objective's terms, given at run time
+
+
+Tensors = Mapping[str, Array]
+
+
+def forward(ops: Sequence[Op], tensors: Tensors, inputs: Inputs) -> dict[str, Array]:
+    """Run the operations and return every value by name; `score` comes as [nodes]."""
+    values = {name: getattr(inputs, name) for name in INPUTS}
+    for op in ops:
+        given = [values[name] for name in op.inputs]
+        values[op.output] = KINDS[op.kind].run(given, [tensors[name] for name in op.tensors], inputs)
+    score = values[SCORE]
+    values[SCORE] = score[:, 0] if score.ndim == 2 else score
+    return values
+
+
+class Kind(NamedTuple):
+    """What an operation does."""
+
+    run: Callable[[list[Array], list[Array], Inputs], Array]
+    num_inputs: int | None
+    """None = one or more."""
+    num_tensors: int
+    description: str
+
+
+def _linear(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
+    return given[0] @ tensors[0] + tensors[1]
+
+
+def _relu(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
+    return namespace(given[0]).maximum(given[0], 0)
+
+
+def _tanh(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
+    return namespace(given[0]).tanh(given[0])
+
+
+def _add(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
+    total = given[0]
+    for value in given[1:]:
+        total = total + value
+    return total
+
+
+def _scale(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
+    return given[0] * tensors[0]
+
+
+def _concat(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
+    xp = namespace(given[0])
+    if all(value.ndim == 1 for value in given):
+        return xp.concatenate(given)
+    nodes = inputs.is_real.shape[0]
+    spread = [xp.broadcast_to(value, (nodes, value.shape[-1])) if value.ndim == 1 else value for value in given]
+    return xp.concatenate(spread, axis=1)
+
+
+def _mean_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
+    xp = namespace(given[0])
+    # As a product with 0 and 1: several times faster in NumPy than choosing, then adding up.
+    weights = inputs.is_real.astype(given[0].dtype)
+    return weights @ given[0] / xp.maximum(weights.sum(), 1)
+
+
+def _max_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
+    xp = namespace(given[0])
+    most = xp.where(inputs.is_real[:, None], given[0], -xp.inf).max(axis=0)
+    return xp.where(inputs.is_real.any(), most, 0).astype(given[0].dtype)
+
+
+def _mean_zone(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
+    """Every node gets the mean over the real nodes of its zone; one without a zone stands for itself."""
+    xp = namespace(given[0])
+    rows = given[0]
+    counted = (inputs.is_real & (inputs.zone > 0)).astype(rows.dtype)
+    columns = xp.concatenate([rows * counted[:, None], counted[:, None]], axis=1).T
+    zone = xp.broadcast_to(inputs.zone, columns.shape)
+    # Zones are numbered from 1, the empty name included.
+    sums = segment_sum(columns, zone, rows.shape[0] + 2)[:, inputs.zone].T
+    mean = sums[:, :-1] / xp.maximum(sums[:, -1:], 1)
+    return xp.where((inputs.zone > 0)[:, None], mean, rows).astype(rows.dtype)
+
+
+def _mean_app(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
+    """The mean over the nodes that run pods of the same owner or service, each as often as it runs one; else 0."""
+    xp = namespace(given[0])
+    weights = xp.where(inputs.is_real, inputs.app, 0).astype(given[0].dtype)
+    return weights @ given[0] / xp.maximum(weights.sum(), 1)
+
+
+def _flatten(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
+    return given[0].reshape(-1)
+
+
+KINDS: dict[str, Kind] = {
+    "linear": Kind(_linear, 1, 2, "value · matrix + vector"),
+    "relu": Kind(_relu, 1, 0, "max(value, 0)"),
+    "tanh": Kind(_tanh, 1, 0, "tanh(value)"),
+    "add": Kind(_add, None, 0, "sum of the values"),
+    "scale": Kind(_scale, 1, 1, "value · vector, element by element"),
+    "concat": Kind(_concat, None, 0, "values side by side"),
+    "mean_nodes": Kind(_mean_nodes, 1, 0, "mean over the real nodes"),
+    "max_nodes": Kind(_max_nodes, 1, 0, "largest over the real nodes"),
+    "mean_zone": Kind(_mean_zone, 1, 0, "for every node, the mean over the real nodes of its zone"),
+    "mean_app": Kind(_mean_app, 1, 0, "mean over the nodes that run pods of the same owner or service"),
+    "flatten": Kind(_flatten, 1, 0, "all nodes' rows as one vector, which fixes the number of nodes"),
+}
+
+
+def needed(ops: Sequence[Op], output: str = SCORE) -> tuple[Op, ...]:
+    """Return the operations that a value depends on, in order: what a policy needs of what was trained."""
+    kept: list[Op] = []
+    wanted = {output}
+    for op in reversed(ops):
+        if op.output in wanted:
+            wanted |= set(op.inputs)
+            kept.append(op)
+    return tuple(reversed(kept))
+
+
+def tensor_names(ops: Sequence[Op]) -> tuple[str, ...]:
+    """Return the tensors that operations read, each once."""
+    return tuple(dict.fromkeys(name for op in ops for name in op.tensors))
+
+
+def check(ops: Sequence[Op], tensors: Mapping[str, np.ndarray[Any, Any]], widths: Mapping[str, int]) -> None:
+    """Refuse a network that could not run, whatever the cluster: unknown names, shapes that do not fit.
+
+    Args:
+        ops: the operations.
+        tensors: by name.
+        widths: of each of `INPUTS`.
+
+    Raises:
+        InputError: what was got, and what was expected.
+    """
+    shapes: dict[str, tuple[bool, int | None]] = {
+        ROWS: (True, widths[ROWS]),
+        PRIOR: (True, widths[PRIOR]),
+        PREFERENCE: (False, widths[PREFERENCE]),
+    }
+    for number, op in enumerate(ops):
+        where = f"operation {number} (`{op.kind}`)"
+        if op.kind not in KINDS:
+            raise UnknownNameError("operation", op.kind, KINDS)
+        kind = KINDS[op.kind]
+        if len(op.tensors) != kind.num_tensors or len(op.inputs) != (kind.num_inputs or max(len(op.inputs), 1)):
+            raise InputError(
+                f"{where}: got {len(op.inputs)} values and {len(op.tensors)} tensors, "
+                f"expected {kind.num_inputs or 'one or more'} and {kind.num_tensors}"
+            )
+        for name, known in [*((name, shapes) for name in op.inputs), *((name, tensors) for name in op.tensors)]:
+            if name not in known:
+                raise InputError(f"{where}: reads `{name}`, which nothing before it writes")
+        if op.output in INPUTS:
+            raise InputError(f"{where}: writes `{op.output}`, which is an input")
+        shapes[op.output] = _shape(where, op, [shapes[name] for name in op.inputs], tensors)
+    if SCORE not in shapes:
+        raise InputError("no operation writes `score`", "the last operation of a network writes the nodes' scores")
+
+
+def _shape(
+    where: str, op: Op, given: list[tuple[bool, int | None]], tensors: Mapping[str, np.ndarray[Any, Any]]
+) -> tuple[bool, int | None]:
+    """Return (is it per node, its width; None = as wide as the cluster has nodes, times something)."""
+    per_node = any(is_rows for is_rows, _ in given)
+    widths = [width for _, width in given]
+    match op.kind:
+        case "linear":
+            matrix, vector = (tensors[name].shape for name in op.tensors)
+            expected = widths[0]
+            if len(matrix) != 2 or vector != matrix[1:] or (expected is not None and matrix[0] != expected):
+                raise InputError(f"{where}: got tensors {matrix} and {vector}, expected ({expected}, n) and (n,)")
+            return per_node, matrix[1]
+        case "scale":
+            shape = tensors[op.tensors[0]].shape
+            if shape != (widths[0],):
+                raise InputError(f"{where}: got a tensor {shape}, expected ({widths[0]},)")
+            return per_node, widths[0]
+        case "add":
+            if len(set(widths)) > 1:
+                raise InputError(f"{where}: got values of widths {widths}, expected equal ones")
+            return per_node, widths[0]
+        case "concat":
+            return per_node, None if None in widths else sum(width or 0 for width in widths)
+        case "mean_nodes" | "max_nodes" | "mean_app" | "mean_zone" | "flatten":
+            if not per_node:
+                raise InputError(f"{where}: got a value of the whole cluster, expected one per node")
+            return op.kind == "mean_zone", None if op.kind == "flatten" else widths[0]
+    return per_node, widths[0]
