@@ -32,7 +32,10 @@ NodesOption = Annotated[int | None, typer.Option(help="Number of nodes; the work
 LagOption = Annotated[
     float, typer.Option(help="Scrape interval of latency readings in seconds; 0 = always fresh.", min=0)
 ]
-FiltersOption = Annotated[str, typer.Option(help="Filter set: upstream or upstream+latency.")]
+FiltersOption = Annotated[
+    str | None,
+    typer.Option(help="Filter set for all: upstream or upstream+latency. By default upstream, and a bundle's own."),
+]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="A parameter of the workload, `name=value`.")]
 ReportOption = Annotated[Path | None, typer.Option(help="Write an HTML report with plots.")]
 
@@ -45,13 +48,15 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     workload: WorkloadOption = "test1",
-    policies: Annotated[str, typer.Option(help="Policies, separated by commas.")] = DEFAULT_POLICIES,
+    policies: Annotated[
+        str, typer.Option(help="Policies: names or folders of bundles, separated by commas.")
+    ] = DEFAULT_POLICIES,
     objective: ObjectiveOption = "el-rl",
     nodes: NodesOption = None,
     seeds: Annotated[int, typer.Option(help="How many traces; every policy meets the same ones.", min=1)] = 12,
     first_seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
     lag: LagOption = 0.0,
-    filters: FiltersOption = "upstream",
+    filters: FiltersOption = None,
     parameters: SetOption = None,
     report: ReportOption = None,
     json_mode: JsonOption = False,
@@ -77,12 +82,12 @@ def compare(
 
 def simulate(
     workload: WorkloadOption = "test1",
-    policy: Annotated[str, typer.Option(help="The policy.")] = "kube-default",
+    policy: Annotated[str, typer.Option(help="The policy: a name, or the folder of a bundle.")] = "kube-default",
     objective: ObjectiveOption = "el-rl",
     nodes: NodesOption = None,
     seed: Annotated[int, typer.Option(help="The trace's seed.", min=0)] = 0,
     lag: LagOption = 0.0,
-    filters: FiltersOption = "upstream",
+    filters: FiltersOption = None,
     parameters: SetOption = None,
     report: ReportOption = None,
     json_mode: JsonOption = False,
@@ -97,7 +102,9 @@ def simulate(
     emit(json_mode, run.to_json(), lambda: write_table(("metric", "value"), _metric_rows(run)))
 
 
-def _play(name: str, trace: "Trace", policy: str, objective: str, seed: int, lag: float, filters: str) -> "Series":
+def _play(
+    name: str, trace: "Trace", policy: str, objective: str, seed: int, lag: float, filters: str | None
+) -> "Series":
     from longshore.evaluation.series import simulate_trace
 
     return simulate_trace(name, trace, policy, objective, seed=seed, lag_seconds=lag, filters=filters)

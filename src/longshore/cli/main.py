@@ -25,6 +25,7 @@ COMMANDS = (
     "longshore.cli.import_",
     "longshore.cli.place",
     "longshore.cli.compare",
+    "longshore.cli.models",
     "longshore.cli.demo",
     "longshore.cli.bench",
 )

@@ -24,8 +24,10 @@ def register(app: typer.Typer) -> None:
 
 def place(
     dump: Annotated[str, typer.Argument(help="A dump made by `kubectl get … -A -o json`; `-` = standard input.")],
-    policies: Annotated[str, typer.Option(help="Policies to compare, separated by commas.")] = DEFAULT_POLICIES,
-    filters: Annotated[str, typer.Option(help="Filter set: upstream or upstream+latency.")] = "upstream",
+    policies: Annotated[str, typer.Option(help="Names or folders of bundles, separated by commas.")] = DEFAULT_POLICIES,
+    filters: Annotated[
+        str | None, typer.Option(help="Filter set: upstream or upstream+latency; a bundle has its own by default.")
+    ] = None,
     objective: Annotated[str, typer.Option(help="Objective (`name`, `name=weight,…` or YAML) to explain.")] = "watts",
     explain: Annotated[str | None, typer.Option(help="Show all nodes for one pod (`namespace/name`).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of random ties and of the random policy.", min=0, max=2**32 - 1)] = 0,
@@ -36,14 +38,13 @@ def place(
     Nothing is changed anywhere: this only computes.
     """
     from longshore.core.encode import encode
-    from longshore.deciding.decide import Chooser, decide_all
+    from longshore.deciding.choosers import find_chooser
+    from longshore.deciding.decide import decide_all
     from longshore.deciding.outcome import outcome
-    from longshore.filters import filter_set
     from longshore.kube.dump import read_dump
     from longshore.objectives.weighted import parse_objective
-    from longshore.policies import REGISTRY
 
-    choosers = [Chooser(name, REGISTRY.load(name), filter_set(filters)) for name in _split(policies)]
+    choosers = [find_chooser(name, filters) for name in _split(policies)]
     reward = parse_objective(objective)
     imported = read_dump(read_bytes(dump), dump)
     for remark in imported.notes:

@@ -20,6 +20,8 @@ INPUTS = (ROWS, PRIOR, PREFERENCE)
 """The values that are there before the first operation."""
 SCORE, CONTEXT = "score", "context"
 """Every network writes `score`, [nodes] or [nodes, 1]; those that learn values also `context`, [width]."""
+MAX_WIDTH = 65_536
+"""Of all values together: repeated `concat` would else ask for more memory than there is, from a small file."""
 
 
 class Op(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,13 +169,19 @@ def tensor_names(ops: Sequence[Op]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for op in ops for name in op.tensors))
 
 
-def check(ops: Sequence[Op], tensors: Mapping[str, np.ndarray[Any, Any]], widths: Mapping[str, int]) -> None:
+def check(
+    ops: Sequence[Op],
+    tensors: Mapping[str, np.ndarray[Any, Any]],
+    widths: Mapping[str, int],
+    num_nodes: int | None = None,
+) -> None:
     """Refuse a network that could not run, whatever the cluster: unknown names, shapes that do not fit.
 
     Args:
         ops: the operations.
         tensors: by name.
         widths: of each of `INPUTS`.
+        num_nodes: of a network of fixed size, if known: what `flatten` makes is then checked too.
 
     Raises:
         InputError: what was got, and what was expected.
@@ -183,6 +191,7 @@ def check(ops: Sequence[Op], tensors: Mapping[str, np.ndarray[Any, Any]], widths
         PRIOR: (True, widths[PRIOR]),
         PREFERENCE: (False, widths[PREFERENCE]),
     }
+    total_width = 0
     for number, op in enumerate(ops):
         where = f"operation {number} (`{op.kind}`)"
         if op.kind not in KINDS:
@@ -198,13 +207,23 @@ def check(ops: Sequence[Op], tensors: Mapping[str, np.ndarray[Any, Any]], widths
                 raise InputError(f"{where}: reads `{name}`, which nothing before it writes")
         if op.output in INPUTS:
             raise InputError(f"{where}: writes `{op.output}`, which is an input")
-        shapes[op.output] = _shape(where, op, [shapes[name] for name in op.inputs], tensors)
+        shapes[op.output] = _shape(where, op, [shapes[name] for name in op.inputs], tensors, num_nodes)
+        total_width += shapes[op.output][1] or 0
+        if total_width > MAX_WIDTH:
+            raise InputError(f"{where}: the values so far are {total_width} wide, expected at most {MAX_WIDTH}")
     if SCORE not in shapes:
         raise InputError("no operation writes `score`", "the last operation of a network writes the nodes' scores")
+    is_per_node, width = shapes[SCORE]
+    if is_per_node and width != 1:
+        raise InputError(f"got a `score` of width {width}, expected one number per node")
 
 
 def _shape(
-    where: str, op: Op, given: list[tuple[bool, int | None]], tensors: Mapping[str, np.ndarray[Any, Any]]
+    where: str,
+    op: Op,
+    given: list[tuple[bool, int | None]],
+    tensors: Mapping[str, np.ndarray[Any, Any]],
+    num_nodes: int | None,
 ) -> tuple[bool, int | None]:
     """Return (is it per node, its width; None = as wide as the cluster has nodes, times something)."""
     per_node = any(is_rows for is_rows, _ in given)
@@ -230,5 +249,7 @@ def _shape(
         case "mean_nodes" | "max_nodes" | "mean_app" | "mean_zone" | "flatten":
             if not per_node:
                 raise InputError(f"{where}: got a value of the whole cluster, expected one per node")
-            return op.kind == "mean_zone", None if op.kind == "flatten" else widths[0]
+            if op.kind == "flatten":
+                return False, None if num_nodes is None or widths[0] is None else num_nodes * widths[0]
+            return op.kind == "mean_zone", widths[0]
     return per_node, widths[0]

@@ -19,6 +19,7 @@ from longshore.evaluation.metrics import METRICS, make_runs, measure_all
 from longshore.evaluation.series import as_chooser, number_or_none, with_nodes
 from longshore.evaluation.speed import decisions_per_second
 from longshore.evaluation.statistics import LEVEL, RESAMPLES, Interval, bootstrap_means
+from longshore.filters import SETS
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.simulator.params import Compiled
 from longshore.simulator.play import compile_traces, play
@@ -96,7 +97,7 @@ def compare(
     seeds: int = 10,
     first_seed: int = 0,
     lag_seconds: float = 0.0,
-    filters: str = "upstream",
+    filters: str | None = None,
     parameters: Mapping[str, object] | None = None,
     has_bounds: bool = True,
     progress: Progress | None = None,
@@ -105,13 +106,13 @@ def compare(
 
     Args:
         workload: a name of `workloads.REGISTRY`.
-        policies: names of `policies.REGISTRY`, or choosers of the caller's own.
+        policies: names of `policies.REGISTRY`, folders of bundles, or choosers of the caller's own.
         objective: as `objectives.weighted.parse_objective` reads it.
         nodes: the workload's number of nodes; None = its own.
         seeds: how many traces; intervals of fewer than ten say little.
         first_seed: seeds are this one and the following.
         lag_seconds: how old latency readings can be; 0 = always fresh.
-        filters: the filter set of policies given by name.
+        filters: the filter set of policies given by name or folder; None = `upstream`, and a bundle's own.
         parameters: the workload's other parameters.
         has_bounds: work out how well it could be done.
         progress: is told how far it is.
@@ -146,7 +147,7 @@ def compare_traces(
     *,
     first_seed: int = 0,
     lag_seconds: float = 0.0,
-    filters: str = "upstream",
+    filters: str | None = None,
     has_bounds: bool = True,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -155,19 +156,18 @@ def compare_traces(
     The seed of random ties is `first_seed` for the first trace and one more for each that follows.
     """
     tell = progress or (lambda _what, _done, _total: None)
-    choosers = _choosers(policies, filters)
+    choosers, asked = _choosers(policies, filters)
     parsed = parse_objective(objective)
     compiled = compile_traces(traces, lag_seconds=lag_seconds, seed=first_seed)
     values = _play_all(compiled, [*choosers.values()], parsed, tell)
     bounds = _bounds(compiled, parsed, values, tell) if has_bounds else {}
     baseline = list(choosers).index(BASELINE)
     rows = [_row(number, chooser, values, baseline, compiled[0]) for number, chooser in enumerate(choosers.values())]
-    asked = {as_name(policy) for policy in policies}
     return Comparison(
         workload=name,
         parameters={},
         objective=objective,
-        filters=filters,
+        filters=_filters_text([choosers[name] for name in asked]),
         nodes=len(traces[0].nodes),
         seeds=tuple(range(first_seed, first_seed + len(traces))),
         lag_seconds=lag_seconds,
@@ -178,22 +178,29 @@ def compare_traces(
     )
 
 
-def as_name(policy: str | Chooser) -> str:
-    """Return what a policy is called."""
-    return policy if isinstance(policy, str) else policy.name
-
-
-def _choosers(policies: Sequence[str | Chooser], filters: str) -> dict[str, Chooser]:
-    """Return the policies by name, the baseline among them whether asked for or not."""
+def _choosers(policies: Sequence[str | Chooser], filters: str | None) -> tuple[dict[str, Chooser], list[str]]:
+    """Return the policies by name, the baseline among them whether asked for or not, and the names asked for."""
     if not policies:
         raise InputError("got no policies, expected at least one", "`longshore list policies` names them")
-    names = [as_name(policy) for policy in policies]
+    asked = [as_chooser(policy, filters) for policy in policies]
+    names = [chooser.name for chooser in asked]
     repeated = [name for number, name in enumerate(names) if name in names[:number]]
     if repeated:
         raise InputError(f"got the policy `{repeated[0]}` twice, expected every policy once")
-    found = {as_name(policy): as_chooser(policy, filters) for policy in policies}
+    found = dict(zip(names, asked, strict=True))
     # With the same filters, so that the differences do not depend on whether the baseline was asked for.
-    return found if BASELINE in found else found | {BASELINE: as_chooser(BASELINE, filters)}
+    return (found if BASELINE in found else found | {BASELINE: as_chooser(BASELINE, filters)}), names
+
+
+def _filters_text(choosers: Sequence[Chooser]) -> str:
+    """Name the filter set of all policies or, where they differ, who runs behind which."""
+    sets = {members: name for name, members in SETS.items()}
+    groups: dict[str, list[str]] = {}
+    for chooser in choosers:
+        groups.setdefault(sets.get(chooser.filters, "own"), []).append(chooser.name)
+    if len(groups) == 1:
+        return next(iter(groups))
+    return "; ".join(f"{name}: {', '.join(members)}" for name, members in groups.items())
 
 
 def _play_all(

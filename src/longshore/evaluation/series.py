@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longshore import filters as filter_room
-from longshore import policies
 from longshore.core.ops import Array
 from longshore.core.trace import Trace
+from longshore.deciding.choosers import find_chooser
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.metrics import Runs, is_success, make_runs, measure_all
 from longshore.evaluation.timeline import window
@@ -84,7 +83,7 @@ def simulate(
     nodes: int | None = None,
     seed: int = 0,
     lag_seconds: float = 0.0,
-    filters: str = "upstream",
+    filters: str | None = None,
     parameters: Mapping[str, object] | None = None,
 ) -> Series:
     """Play one policy on one seed of a workload.
@@ -106,7 +105,7 @@ def simulate_trace(
     *,
     seed: int = 0,
     lag_seconds: float = 0.0,
-    filters: str = "upstream",
+    filters: str | None = None,
 ) -> Series:
     """Play one policy on one trace; `name` is what the trace is called, the seed that of random ties."""
     chooser, parsed = as_chooser(policy, filters), parse_objective(objective)
@@ -167,11 +166,9 @@ def moving_average(values: Array, width: int) -> Array:
     return np.where(number > 0, (sums[last] - sums[first]) / np.maximum(number, 1), np.nan)
 
 
-def as_chooser(policy: str | Chooser, filters: str = "upstream") -> Chooser:
-    """Look a policy up by its name."""
-    if isinstance(policy, Chooser):
-        return policy
-    return Chooser(policy, policies.REGISTRY.load(policy), filter_room.filter_set(filters))
+def as_chooser(policy: str | Chooser, filters: str | None = None) -> Chooser:
+    """Look a policy up by its name or its bundle's folder; see `deciding.choosers`."""
+    return policy if isinstance(policy, Chooser) else find_chooser(policy, filters)
 
 
 def with_nodes(parameters: Mapping[str, object] | None, nodes: int | None) -> dict[str, object]:

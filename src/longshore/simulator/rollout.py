@@ -63,14 +63,13 @@ def measure(objective: Objective | None, params: SimParams, state: SimState, out
     node = jnp.maximum(outcome.node, 0)
     pod_class = params.pod_class[outcome.pod]
     latency = jnp.where(is_placed, state.latency_ms[node], jnp.nan)
-    ratio = state.cluster.requested[:, 0] / jnp.maximum(cluster.nodes.allocatable[:, 0], 1)
     return Measured(
         outcome=outcome,
         reward=jnp.where(is_placed, _reward(objective, params, state, cluster, outcome), 0.0),
         latency_ms=latency,
         is_beyond_limit=is_placed & (latency > cluster.classes.latency_hard_ms[pod_class]),
         active_nodes=((state.cluster.pod_count > 0) & state.is_up).sum().astype(jnp.int32),
-        cpu_variance=_variance(ratio, state.is_up),
+        cpu_variance=cpu_variance(cluster, state.is_up),
         watts_idle_on=cluster_watts(cluster, switch_off_idle=False),
         watts_idle_off=cluster_watts(cluster, switch_off_idle=True),
         running=(state.pod_phase == RUNNING).sum().astype(jnp.int32),
@@ -91,7 +90,9 @@ def _reward(
     return objective.reward(Transition(before, after, pod_class, node))
 
 
-def _variance(values: Array, counted: Array) -> Array:
+def cpu_variance(cluster: ClusterArrays, counted: Array) -> Array:
+    """Return the variance of requested / allocatable CPU over the nodes that count."""
+    values = cluster.state.requested[:, 0] / jnp.maximum(cluster.nodes.allocatable[:, 0], 1)
     number = jnp.maximum(counted.sum(), 1)
     mean = jnp.where(counted, values, 0.0).sum() / number
     return jnp.where(counted, (values - mean) ** 2, 0.0).sum() / number

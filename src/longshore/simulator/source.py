@@ -44,12 +44,16 @@ class TraceSource:
         Raises:
             InputError: the traces of this workload cannot share a shape.
         """
+        compiled = self.compiled(seed)
+        self.shapes = _larger(self.shapes, _rounded_shapes(compiled.params))
+        return _filled_up(compiled.params, self.shapes)
+
+    def compiled(self, seed: int) -> Compiled:
+        """Return the compiled trace of a seed with its names, in its own shape."""
         trace = self.workload.trace(seed)
         changes_nodes = any(isinstance(event, NodeFail | NodeDrain | NodeJoin) for event in trace.events)
         self.has_node_events = self.has_node_events or changes_nodes
-        compiled = self._compile(trace, seed)
-        self.shapes = _larger(self.shapes, _rounded_shapes(compiled.params))
-        return _filled_up(compiled.params, self.shapes)
+        return self._compile(trace, seed)
 
     def params_of(self, seeds: Sequence[int]) -> list[SimParams]:
         """Return the compiled traces of several seeds, all of one shape."""

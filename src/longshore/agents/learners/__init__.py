@@ -1,0 +1,1 @@
+"""Learners: each turns experience into better tensors of a network (or into a table)."""

@@ -1,0 +1,106 @@
+"""Bundles on disk: a folder with a policy's files, read within limits and written whole or not at all."""
+
+import os
+import shutil
+from pathlib import Path
+
+from longshore.core.bundle import MAX_POLICY_BYTES, POLICY_FILE, WEIGHTS_FILE, read_bundle, write_bundle
+from longshore.core.errors import InputError, LongshoreError
+from longshore.core.policy import Policy
+from longshore.core.weights import MAX_BYTES
+
+_LIMITS = {POLICY_FILE: MAX_POLICY_BYTES, WEIGHTS_FILE: MAX_BYTES}
+
+
+def is_bundle(folder: Path) -> bool:
+    """Tell whether a folder looks like a bundle; `read_folder` says whether it is a good one."""
+    return (folder / POLICY_FILE).is_file()
+
+
+def read_folder(folder: Path) -> Policy:
+    """Read a bundle.
+
+    Raises:
+        InputError: it is not there, or is refused; the message names the folder.
+    """
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        raise InputError(f"the folder `{folder}` {what}, expected a bundle", "a bundle is a folder; name that")
+    try:
+        return read_bundle({name: _read(folder / name, limit) for name, limit in _LIMITS.items() if _has(folder, name)})
+    except InputError as error:
+        raise InputError(f"bundle `{folder}`: {error.message}", error.hint) from error
+
+
+def write_folder(folder: Path, policy: Policy) -> None:
+    """Write a bundle; one that was there before is replaced, anything else is left alone.
+
+    Raises:
+        InputError: the policy is refused, or the folder holds something else.
+        LongshoreError: it cannot be written.
+    """
+    files = write_bundle(policy)
+    target = folder.resolve()
+    if target.exists() and not (target.is_dir() and (is_bundle(target) or not any(target.iterdir()))):
+        raise InputError(f"`{folder}` exists and is no bundle", "give a new folder, or remove that one first")
+    fresh = target.with_name(f".{target.name}.{os.getpid()}.part")
+    old = target.with_name(f".{target.name}.{os.getpid()}.old")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh.mkdir()
+        for name, data in files.items():
+            _write(fresh / name, data)
+        if target.exists():
+            target.rename(old)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
+    except OSError as error:
+        raise LongshoreError(
+            f"cannot write the bundle `{folder}`: {error.strerror}", "give a folder that you may write to"
+        ) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def find_bundles(folder: Path) -> list[Path]:
+    """Return the bundles in a folder and below it, sorted; hidden folders are passed over."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder `{folder}`", "name a folder that holds bundles")
+    found: list[Path] = []
+    for path, folders, _ in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        if is_bundle(Path(path)):
+            found.append(Path(path))
+            folders.clear()
+    return sorted(found)
+
+
+def _has(folder: Path, name: str) -> bool:
+    return (folder / name).is_file()
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            # One byte more than allowed tells a file that is too large from one that just fits.
+            size = os.fstat(file.fileno()).st_size
+            if size <= limit:
+                return file.read(limit + 1)
+    except OSError as error:
+        raise InputError(f"cannot read `{path.name}`: {error.strerror}", "make it readable") from error
+    raise InputError(
+        f"`{path.name}` has {size} bytes, expected at most {limit}",
+        "this is no policy of ours; train a smaller network",
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

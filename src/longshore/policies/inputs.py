@@ -1,0 +1,81 @@
+"""What a learned policy reads: the cluster and the pod as a network's inputs, the same for training and for deciding.
+
+In: the cluster as the policy sees it, the pod's class, where it may go. Out: `core.forward.Inputs`. NumPy when live,
+JAX when trained; the numbers agree, so that a policy meets in a cluster what it met in training.
+"""
+
+from collections.abc import Sequence
+
+from longshore.core.arrays import ClusterArrays
+from longshore.core.choose import TIE_TOLERANCE
+from longshore.core.features import features as compute_features
+from longshore.core.forward import Inputs
+from longshore.core.ops import Array, namespace
+from longshore.policies.heuristics.base import Heuristic
+
+LAST_PLACE = 8
+"""Places by a heuristic are counted so far; what comes later, and what is infeasible, is all in this one."""
+
+
+def policy_inputs(
+    arrays: ClusterArrays,
+    pod_class: Array,
+    feasible: Array,
+    features: Sequence[str],
+    prior: Heuristic | None,
+    preference: Array,
+) -> Inputs:
+    """Return what a network is told about one cluster and one pod.
+
+    Args:
+        arrays: the cluster as the policy sees it; NumPy or JAX.
+        pod_class: of the pod to place.
+        feasible: where it may go [nodes].
+        features: names, in the order of the columns.
+        prior: the heuristic that a hybrid policy corrects; without one `prior` is [nodes, 0].
+        preference: weights of the objective's terms [terms]; [0] where the policy has no such dial.
+    """
+    xp = namespace(feasible)
+    return Inputs(
+        rows=compute_features(arrays, pod_class, feasible, features),
+        is_real=arrays.nodes.is_real,
+        zone=arrays.nodes.zone,
+        app=_pods_of_same_app(arrays, pod_class),
+        prior=_prior(arrays, pod_class, feasible, prior),
+        preference=xp.asarray(preference, xp.float32),
+    )
+
+
+def places(scores: Array, feasible: Array) -> Array:
+    """Return minus the node's place by `scores` among the feasible nodes, float32 [nodes]: 0, -1, … `-LAST_PLACE`.
+
+    Scores that tie share a place, by the rule of `core.choose`: so a policy that scores by the place alone chooses as
+    the heuristic does, ties included.
+    """
+    xp = namespace(feasible)
+    worth = xp.where(feasible & ~xp.isnan(scores), scores, -xp.inf)
+    place = xp.full(feasible.shape, -LAST_PLACE, xp.float32)
+    left = feasible
+    # One pass for each place that counts: cheaper than to sort, and a group is what ties with its own best.
+    for number in range(LAST_PLACE):
+        best = xp.where(left, worth, -xp.inf).max()
+        tied = left & (worth >= best - TIE_TOLERANCE)
+        place = xp.where(tied, xp.float32(-number), place)
+        left = left & ~tied
+    return place
+
+
+def _prior(arrays: ClusterArrays, pod_class: Array, feasible: Array, prior: Heuristic | None) -> Array:
+    if prior is None:
+        return namespace(feasible).zeros((feasible.shape[0], 0), namespace(feasible).float32)
+    return places(prior.score(arrays, pod_class, feasible), feasible)[:, None]
+
+
+def _pods_of_same_app(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Count, on every node, the pods that the first soft spread term selects: those of the same owner or service."""
+    xp = namespace(arrays.state.counts)
+    terms = arrays.classes.soft_spread.query
+    if terms.shape[1] == 0:
+        return xp.zeros(arrays.nodes.is_real.shape, xp.float32)
+    query = terms[pod_class, 0]
+    return xp.where(query > 0, arrays.state.counts[query], 0).astype(xp.float32)

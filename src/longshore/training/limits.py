@@ -1,0 +1,73 @@
+"""Limits that come before the objective: `p99_latency_ms<=25`, then the objective as good as can be.
+
+How much a breach costs is not set by hand: a multiplier grows while the limit is broken and shrinks while there is room
+(a Lagrange multiplier, moved once per update). A limit on a quantile is one on how many placements may exceed it.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from longshore.core.errors import InputError
+from longshore.core.ops import Array
+
+HIGHEST_MULTIPLIER = 100.0
+_EXAMPLE = "write for instance `p99_latency_ms<=25` or `mean_latency_ms<=18`"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound on the latency of placements."""
+
+    bound_ms: float
+    quantile: float | None
+    """None = the mean."""
+    rate: float = 2.0
+    """How fast the multiplier follows."""
+
+    def cost(self, latency_ms: Array) -> Array:
+        """Return what one placement costs; an unknown latency costs nothing."""
+        known = ~jnp.isnan(latency_ms)
+        if self.quantile is None:
+            return jnp.where(known, latency_ms / self.bound_ms - 1.0, 0.0)
+        return jnp.where(known, (latency_ms > self.bound_ms) * 1.0, 0.0)
+
+    @property
+    def allowed(self) -> float:
+        """The mean cost that just keeps the limit."""
+        return 0.0 if self.quantile is None else 1.0 - self.quantile
+
+    def follow(self, multiplier: Array, cost: Array) -> Array:
+        """Return the multiplier after an update in which placements cost this much on average."""
+        # Aims at half of what is allowed, so that a policy that is judged without its exploration is on the safe side.
+        return jnp.clip(multiplier + self.rate * (cost - 0.5 * self.allowed), 0.0, HIGHEST_MULTIPLIER)
+
+
+class NoLimit(NamedTuple):
+    """Stands where there is no limit."""
+
+    allowed: float = float("inf")
+
+    def cost(self, latency_ms: Array) -> Array:
+        """Return 0."""
+        return jnp.zeros_like(latency_ms)
+
+    def follow(self, multiplier: Array, cost: Array) -> Array:
+        """Return the multiplier as it is."""
+        return multiplier
+
+
+def parse_limit(text: str) -> Limit | NoLimit:
+    """Read a limit; nothing = none.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if not text.strip():
+        return NoLimit()
+    found = re.fullmatch(r"(?:p(\d{1,2}(?:\.\d+)?)|mean)_latency_ms\s*<=\s*(\d+(?:\.\d+)?)", text.strip())
+    if found is None or float(found[2]) <= 0:
+        raise InputError(f"got the limit `{text}`, expected `pNN_latency_ms<=MS` or `mean_latency_ms<=MS`", _EXAMPLE)
+    return Limit(float(found[2]), None if found[1] is None else float(found[1]) / 100.0)

@@ -1,0 +1,111 @@
+"""From a plan to what is trained: traces, features, scales, the network and the compiled program."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from longshore import filters as filter_room
+from longshore.agents.base import Population
+from longshore.agents.networks.base import Sizes
+from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.ops import Array
+from longshore.objectives.weighted import parse_objective
+from longshore.policies import REGISTRY as POLICIES
+from longshore.policies.heuristics.base import Heuristic
+from longshore.simulator.play import stack
+from longshore.simulator.source import TraceSource
+from longshore.training.experience import Bank, Task
+from longshore.training.limits import parse_limit
+from longshore.training.plan import SELECTION_SEED, TRAINING_SEED, Plan
+from longshore.training.probe import probe
+from longshore.training.program import Data, Program
+from longshore.training.rewards import make_scale
+from longshore.workloads.build import build_workload
+
+_PROBED_TRACES = 4
+# Decisions per event, roughly: every pod comes and goes.
+_DECISIONS_PER_STEP = 0.5
+_DIAL_STEPS = 5
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Ready to train."""
+
+    plan: Plan
+    program: Program
+    data: Data
+    chunks: int
+    """How many there are, about."""
+    steps: int
+    """Decisions after which it is done; 0 = after `chunks`."""
+
+
+def prepare(plan: Plan) -> Prepared:
+    """Make everything that training needs.
+
+    Raises:
+        InputError: something in the plan does not fit.
+    """
+    learner = plan.build_learner()
+    objective = parse_objective(plan.objective)
+    if plan.filters not in filter_room.SETS:
+        raise UnknownNameError("filter set", plan.filters, filter_room.SETS)
+    filters = filter_room.SETS[plan.filters]
+    workload = build_workload(plan.workload, plan.workload_config)
+    source = TraceSource(workload, plan.lag_seconds)
+    training = range(TRAINING_SEED, TRAINING_SEED + plan.traces)
+    selection = range(SELECTION_SEED, SELECTION_SEED + plan.selection_traces)
+    params = source.params_of([*training, *selection])
+    seen = probe([source.compiled(seed) for seed in training[:_PROBED_TRACES]], objective, filters)
+    scale = make_scale(objective, seen.rewards)
+    features = plan.features or getattr(learner, "features", ()) or seen.features
+    task = Task(
+        objective=objective,
+        features=tuple(features),
+        filters=filters,
+        has_node_events=source.has_node_events,
+        prior=_heuristic(plan.prior),
+        guide=_heuristic(plan.guide),
+        has_dial=plan.dial,
+        limit=parse_limit(plan.limit),
+        may_defer=getattr(learner, "may_defer", False),
+    )
+    if plan.dial and len(objective.terms) < 2:
+        raise InputError(
+            f"got the objective `{plan.objective}`, expected two terms or more for a dial between them",
+            "write for instance `--objective ee=1,lb=1 --dial`",
+        )
+    num_terms = len(objective.terms)
+    sizes = Sizes(len(task.features), source.num_nodes, num_terms if plan.dial else 0, bool(plan.prior))
+    network = learner if hasattr(learner, "build") else plan.build_network()
+    bank = Bank(stack(params[: plan.traces]), jnp.full((plan.traces, params[0].pod_class.shape[0]), -1, jnp.int32))
+    dials = _dials(num_terms) if plan.dial else np.asarray(scale.weights)[None]
+    data = Data(bank, stack(params[plan.traces :]), scale, jnp.asarray(dials))
+    total, steps = _length(learner)
+    updates = max(round(total / plan.evaluations), 1)
+    program = Program(task, learner, network.build(sizes), updates)
+    return Prepared(plan, program, data, -(-total // updates), steps)
+
+
+def _length(learner: object) -> tuple[int, int]:
+    """Return the number of updates and the number of decisions; the latter is 0 for populations."""
+    if isinstance(learner, Population):
+        return learner.generations, 0
+    per_update = learner.envs * learner.segment * _DECISIONS_PER_STEP  # type: ignore[attr-defined]
+    steps = learner.steps  # type: ignore[attr-defined]
+    return max(round(steps / per_update), 1), steps
+
+
+def _heuristic(name: str) -> Heuristic | None:
+    if not name:
+        return None
+    found: Heuristic = POLICIES.load(name)
+    return found
+
+
+def _dials(terms: int) -> Array:
+    """Return settings of the dial to judge: every term alone, and even steps between the first two."""
+    between = [np.eye(terms)[0] * (1 - share) + np.eye(terms)[1] * share for share in np.linspace(0, 1, _DIAL_STEPS)]
+    return np.array([*between, *np.eye(terms)[2:], np.full(terms, 1 / terms)])

@@ -1,0 +1,206 @@
+"""The compiled part of training: some updates and a judgement, for several seeds at once.
+
+A chunk is what runs between two returns to Python. Everything that it changes is one tree of arrays, `TrainState`, so
+that a checkpoint holds all there is and a run that goes on from it is the run that was never stopped.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from longshore.agents.base import Figures, LearnerState
+from longshore.agents.base import Population as PopulationLearner
+from longshore.agents.networks.base import Blueprint
+from longshore.core.forward import needed
+from longshore.core.ops import Array
+from longshore.simulator.params import SimParams
+from longshore.training import experience
+from longshore.training.experience import Bank, Env, Task
+from longshore.training.greedy import Judged, judge_all
+from longshore.training.rewards import Scale
+
+# How much a policy that breaks the limit is put behind one that keeps it, per unit of cost.
+_BREACH = 1e6
+
+
+class TrainState(NamedTuple):
+    """All that training changes; every array [seeds, ...]."""
+
+    learner: LearnerState
+    envs: Env | None  # None for populations, which play whole traces
+    key: Array
+    decided: Array  # [] int64; decisions so far
+    multiplier: Array  # [] float32; of the limit
+    best: dict[str, Array]  # tensors of the policy that did best on the selection traces
+    best_worth: Array  # [] float64
+    best_return: Array  # [] float64
+
+
+class Data(NamedTuple):
+    """What training reads; shared by all seeds."""
+
+    bank: Bank
+    selection: SimParams  # [traces, ...]
+    scale: Scale
+    dials: Array  # [settings, terms] float64; settings of the dial that are judged; one row without a dial
+
+
+@dataclass(frozen=True)
+class Program:
+    """What shapes the compiled program."""
+
+    task: Task
+    learner: Any
+    blueprint: Blueprint
+    updates: int
+    """Per chunk."""
+
+    @cached_property
+    def is_population(self) -> bool:
+        """Say whether the learner judges whole traces."""
+        return isinstance(self.learner, PopulationLearner)
+
+    def init(self, data: Data, keys: Array) -> TrainState:
+        """Return the state before training; one key per seed."""
+        state: TrainState = jax.jit(jax.vmap(self._init, in_axes=(None, 0)))(data, keys)
+        return state
+
+    @cached_property
+    def chunk(self) -> Callable[[Data, TrainState], tuple[TrainState, Figures]]:
+        """Train a chunk and judge it."""
+        return jax.jit(jax.vmap(self._chunk, in_axes=(None, 0)), donate_argnums=1)
+
+    def _init(self, data: Data, key: Array) -> TrainState:
+        key, env_key, learner_key = jax.random.split(key, 3)
+        envs = None
+        if self.is_population:
+            learner = self.learner.init(self.blueprint, learner_key)
+        else:
+            envs = experience.start(self.task, data.bank, data.scale, env_key, self.learner.envs)
+            # Everybody begins with a draw of the dial, and at another moment: renewed at once.
+            envs = envs._replace(wants_trace=jnp.ones_like(envs.wants_trace))
+            seen = experience.example(self.task, data.bank, envs)
+            learner = self.learner.init(self.blueprint, learner_key, seen)
+        state = TrainState(
+            learner=learner,
+            envs=envs,
+            key=key,
+            decided=jnp.zeros((), jnp.int64),
+            multiplier=jnp.zeros((), jnp.float32),
+            best=self.learner.tensors(learner),
+            best_worth=jnp.full((), -jnp.inf),
+            best_return=jnp.full((), -jnp.inf),
+        )
+        return _with_fixed_types(state)
+
+    def _chunk(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
+        update = self._generation if self.is_population else self._update
+
+        def body(state: TrainState, _: None) -> tuple[TrainState, Figures]:
+            return update(data, state)
+
+        state, figures = jax.lax.scan(body, state, None, length=self.updates)
+        figures = jax.tree.map(lambda leaf: leaf.mean(axis=0), figures)
+        return self._select(data, state, figures)
+
+    def _update(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
+        key, renew_key, play_key, learn_key = jax.random.split(state.key, 4)
+        assert state.envs is not None
+        envs = experience.renew(self.task, data.bank, data.scale, renew_key, state.envs, data.scale.weights)
+        envs, segment, stepped = experience.collect(
+            self.task,
+            self.learner,
+            self.blueprint,
+            data.bank,
+            data.scale,
+            envs,
+            state.learner,
+            state.multiplier,
+            play_key,
+        )
+        learner, figures = self.learner.update(self.blueprint, state.learner, learn_key, segment)
+        is_decision = segment.seen.is_decision
+        placed = jnp.maximum(stepped.is_placed.sum(), 1)
+        cost = stepped.cost.sum() / placed
+        num_nodes = segment.seen.feasible.shape[-1]
+        chosen = (segment.action[..., None] == jnp.arange(num_nodes)) & is_decision[..., None]
+        figures = {
+            **figures,
+            "return": envs.last_earned.mean(),
+            "cpu_variance": jnp.where(is_decision, stepped.cpu_variance, 0).sum() / placed,
+            "active_nodes": jnp.where(is_decision, stepped.active_nodes, 0).sum() / placed,
+            "limit_cost": cost,
+            "multiplier": state.multiplier,
+            "actions": chosen.mean(axis=(0, 1)) / jnp.maximum(is_decision.mean(), 1e-9),
+        }
+        state = state._replace(
+            learner=learner,
+            envs=envs,
+            key=key,
+            decided=state.decided + is_decision.sum(),
+            multiplier=self.task.limit.follow(state.multiplier, cost).astype(jnp.float32),
+        )
+        return state, figures
+
+    def _generation(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
+        key, ask_key, trace_key = jax.random.split(state.key, 3)
+        variants, drawn = self.learner.ask(state.learner, ask_key)
+        traces = jax.random.choice(
+            trace_key, data.bank.recorded.shape[0], (min(self.learner.traces, data.bank.recorded.shape[0]),), False
+        )
+        params = jax.tree.map(lambda leaf: leaf[traces], data.bank.params)
+        judged = jax.vmap(lambda tensors: self._judged(data, tensors, params))(variants)
+        returns, worth, cost = jax.vmap(lambda one: self._worth(data, one, state.multiplier))(judged)
+        learner, figures = self.learner.tell(state.learner, drawn, worth.astype(jnp.float32))
+        figures = {**figures, "return": returns.mean(), "limit_cost": cost.mean(), "multiplier": state.multiplier}
+        state = state._replace(
+            learner=learner,
+            key=key,
+            decided=state.decided + judged.decided.sum(),
+            multiplier=self.task.limit.follow(state.multiplier, cost.mean()).astype(jnp.float32),
+        )
+        return state, figures
+
+    def _judged(self, data: Data, tensors: dict[str, Array], params: SimParams) -> Judged:
+        """Judge tensors for every setting of the dial: [settings, traces, ...]."""
+        dials = data.dials.astype(jnp.float32) if self.task.has_dial else jnp.zeros((1, 0), jnp.float32)
+        ops = needed(self.blueprint.ops)
+        judged: Judged = jax.vmap(lambda dial: judge_all(self.task, ops, tensors, params, dial))(dials)
+        return judged
+
+    def _worth(self, data: Data, judged: Judged, multiplier: Array) -> tuple[Array, Array, Array]:
+        """Return the mean return, what it is worth to the learner, and the mean cost of a placement."""
+        placed = jnp.maximum(judged.placed, 1)
+        given = jnp.array([weight for weight, _ in self.task.objective.terms])
+        returns = (judged.terms * given).sum(axis=-1).mean()
+        cost = judged.cost.sum() / placed.sum()
+        # Per placement and on the learner's scale. Pods that are not placed count as one deviation below the mean each.
+        scaled = (judged.terms - placed[..., None] * data.scale.mean) / data.scale.deviation
+        weighed = (scaled * data.dials[:, None, :]).sum(axis=-1)
+        missing = judged.decided - judged.placed
+        worth = ((weighed - missing) / jnp.maximum(judged.decided, 1)).mean() - multiplier * cost
+        return returns, worth, cost
+
+    def _select(self, data: Data, state: TrainState, figures: Figures) -> tuple[TrainState, Figures]:
+        """Judge the policy as it is now, and keep it if none was better."""
+        tensors = self.learner.tensors(state.learner)
+        returns, worth, cost = self._worth(data, self._judged(data, tensors, data.selection), jnp.zeros(()))
+        worth = worth - _BREACH * jnp.maximum(cost - self.task.limit.allowed, 0.0)
+        is_better = worth > state.best_worth
+        state = state._replace(
+            best=jax.tree.map(lambda new, old: jnp.where(is_better, new, old), tensors, state.best),
+            best_worth=jnp.where(is_better, worth, state.best_worth),
+            best_return=jnp.where(is_better, returns, state.best_return),
+        )
+        found = {"selection_return": returns, "selection_worth": worth, "selection_best": state.best_return}
+        return _with_fixed_types(state), {**figures, **found, "decided": state.decided}
+
+
+def _with_fixed_types(state: TrainState) -> TrainState:
+    """Forget which numbers were Python's own: JAX would compile once for those and once more for the others."""
+    fixed: TrainState = jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, leaf.dtype), state)
+    return fixed

@@ -1,0 +1,255 @@
+"""The interpreter of networks: each operation against a plain loop, in both libraries, blind to padding and order."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jax_support
+from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.forward import KINDS, MAX_WIDTH, Inputs, Op, check, forward, needed, tensor_names
+from longshore.core.ops import Array
+
+FEATURES, TERMS, REAL_NODES, NODES = 3, 2, 5, 7
+seeds = st.integers(0, 10_000)
+
+
+def make_inputs(seed: int, real: int = REAL_NODES, nodes: int = NODES) -> Inputs:
+    """Draw inputs; padding holds numbers that would show, would anyone read them."""
+    draw = np.random.default_rng(seed)
+    is_real = np.arange(nodes) < real
+    return Inputs(
+        rows=draw.normal(size=(nodes, FEATURES)).astype(np.float32),
+        is_real=is_real,
+        zone=np.where(is_real, draw.integers(0, 4, nodes), 0).astype(np.int32),
+        app=draw.integers(0, 4, nodes).astype(np.float32),
+        prior=-draw.integers(0, 9, (nodes, 1)).astype(np.float32),
+        preference=draw.random(TERMS).astype(np.float32),
+    )
+
+
+def value(kind: str, names: tuple[str, ...], inputs: Inputs, *tensors: Array) -> Array:
+    """Run one operation."""
+    labels = tuple(f"t{number}" for number in range(len(tensors)))
+    ops = (Op(kind, names, "out", labels), Op("concat", ("prior",), "score"))
+    return forward(ops, dict(zip(labels, tensors, strict=True)), inputs)["out"]
+
+
+MATRIX = np.random.default_rng(1).normal(size=(FEATURES, 4)).astype(np.float32)
+VECTOR = np.random.default_rng(2).normal(size=4).astype(np.float32)
+FACTORS = np.array([1.0, -2.0, 0.5], np.float32)
+
+
+def by_loop(row: Callable[[Inputs, int], list[float]]) -> Callable[[Inputs], list[list[float]]]:
+    return lambda inputs: [row(inputs, node) for node in range(len(inputs.rows))]
+
+
+def columns_mean(rows: list[list[float]], weights: list[float]) -> list[float]:
+    total = max(sum(weights), 1)
+    return [sum(w * row[column] for w, row in zip(weights, rows, strict=True)) / total for column in range(FEATURES)]
+
+
+def mean_zone_row(inputs: Inputs, node: int) -> list[float]:
+    zone = inputs.zone[node]
+    rows = inputs.rows.tolist()
+    if zone == 0:
+        return rows[node]
+    return columns_mean(rows, [float(inputs.is_real[n] and inputs.zone[n] == zone) for n in range(len(rows))])
+
+
+CASES: dict[str, tuple[tuple[str, ...], tuple[Array, ...], Callable[[Inputs], Any]]] = {
+    "linear": (
+        ("rows",),
+        (MATRIX, VECTOR),
+        by_loop(
+            lambda i, n: [
+                sum(float(i.rows[n, f]) * float(MATRIX[f, k]) for f in range(FEATURES)) + float(VECTOR[k])
+                for k in range(4)
+            ]
+        ),
+    ),
+    "relu": (("rows",), (), by_loop(lambda i, n: [max(float(v), 0.0) for v in i.rows[n]])),
+    "tanh": (("rows",), (), by_loop(lambda i, n: [np.tanh(float(v)) for v in i.rows[n]])),
+    "add": (("rows", "prior"), (), by_loop(lambda i, n: [float(v) + float(i.prior[n, 0]) for v in i.rows[n]])),
+    "scale": (
+        ("rows",),
+        (FACTORS,),
+        by_loop(lambda i, n: [float(v) * float(f) for v, f in zip(i.rows[n], FACTORS, strict=True)]),
+    ),
+    "concat": (("rows", "preference", "prior"), (), by_loop(lambda i, n: [*i.rows[n], *i.preference, i.prior[n, 0]])),
+    "mean_nodes": (("rows",), (), lambda i: columns_mean(i.rows.tolist(), i.is_real.astype(float).tolist())),
+    "max_nodes": (("rows",), (), lambda i: [max(i.rows[n, f] for n in range(REAL_NODES)) for f in range(FEATURES)]),
+    "mean_zone": (("rows",), (), by_loop(mean_zone_row)),
+    "mean_app": (("rows",), (), lambda i: columns_mean(i.rows.tolist(), np.where(i.is_real, i.app, 0).tolist())),
+    "flatten": (("rows",), (), lambda i: [v for row in i.rows.tolist() for v in row]),
+}
+every_kind = pytest.mark.parametrize("kind", list(KINDS))
+# Networks with `flatten` serve one size and depend on the order of nodes, and say so.
+every_kind_for_any_size = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "flatten"])
+
+
+def test_every_operation_has_its_case():
+    assert set(CASES) == set(KINDS)
+
+
+@every_kind
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_an_operation_is_what_a_plain_loop_computes(kind: str, seed: int):
+    names, tensors, expected = CASES[kind]
+    inputs = make_inputs(seed)
+    np.testing.assert_allclose(value(kind, names, inputs, *tensors), expected(inputs), rtol=1e-5, atol=1e-5)
+
+
+@every_kind
+def test_numpy_and_jax_agree(kind: str):
+    names, tensors, _ = CASES[kind]
+    compiled = jax.jit(lambda inputs: value(kind, names, inputs, *tensors))
+    for seed in range(20):
+        inputs = make_inputs(seed)
+        found = compiled(jax_support.to_jax(inputs))
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, value(kind, names, inputs, *tensors), rtol=1e-5, atol=1e-5)
+
+
+@every_kind
+def test_numbers_stay_float32_in_numpy(kind: str):
+    names, tensors, _ = CASES[kind]
+    assert value(kind, names, make_inputs(0), *tensors).dtype == np.float32
+
+
+@every_kind_for_any_size
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_padding_rows_never_matter(kind: str, seed: int):
+    names, tensors, _ = CASES[kind]
+    bare = make_inputs(seed, REAL_NODES, REAL_NODES)
+    noise = make_inputs(seed + 1)
+    padded = Inputs(
+        *(
+            np.concatenate([own, other[REAL_NODES:]]) if len(own) == REAL_NODES else own
+            for own, other in zip(bare, noise, strict=True)
+        )
+    )
+    found, want = value(kind, names, padded, *tensors), value(kind, names, bare, *tensors)
+    np.testing.assert_allclose(found[:REAL_NODES] if found.ndim == 2 else found, want, rtol=1e-5, atol=1e-5)
+
+
+@every_kind_for_any_size
+@settings(max_examples=20)
+@given(seed=seeds)
+def test_nodes_in_another_order_give_the_same_values_in_that_order(kind: str, seed: int):
+    names, tensors, _ = CASES[kind]
+    inputs = make_inputs(seed)
+    order = np.random.default_rng(seed).permutation(NODES)
+    shuffled = Inputs(*(part[order] for part in inputs[:-1]), preference=inputs.preference)
+    found, want = value(kind, names, shuffled, *tensors), value(kind, names, inputs, *tensors)
+    np.testing.assert_allclose(found, want[order] if want.ndim == 2 else want, rtol=1e-5, atol=1e-5)
+
+
+@every_kind
+def test_a_cluster_without_nodes_gives_finite_values(kind: str):
+    names, tensors, _ = CASES[kind]
+    assert np.isfinite(value(kind, names, make_inputs(0, real=0), *tensors)).all()
+
+
+def test_values_of_the_cluster_go_side_by_side_without_nodes():
+    inputs = make_inputs(0)
+    assert value("concat", ("preference", "preference"), inputs).shape == (2 * TERMS,)
+
+
+def test_linear_takes_a_value_of_the_cluster():
+    inputs = make_inputs(0)
+    matrix = np.ones((TERMS, 1), np.float32)
+    found = value("linear", ("preference",), inputs, matrix, np.zeros(1, np.float32))
+    np.testing.assert_allclose(found, [inputs.preference.sum()], rtol=1e-6)
+
+
+def test_scores_come_as_one_number_per_node():
+    ops = (Op("linear", ("rows",), "score", ("w", "b")),)
+    tensors = {"w": np.ones((FEATURES, 1), np.float32), "b": np.zeros(1, np.float32)}
+    assert forward(ops, tensors, make_inputs(0))["score"].shape == (NODES,)
+
+
+def test_only_what_the_score_depends_on_is_needed():
+    ops = (
+        Op("relu", ("rows",), "hidden"),
+        Op("mean_nodes", ("hidden",), "context"),
+        Op("linear", ("context",), "value", ("vw", "vb")),
+        Op("linear", ("hidden",), "score", ("w", "b")),
+    )
+    assert needed(ops) == (ops[0], ops[3])
+    assert needed(ops, "context") == ops[:2]
+    assert tensor_names(needed(ops)) == ("w", "b")
+
+
+def test_tensors_that_are_shared_are_named_once():
+    ops = (Op("linear", ("rows",), "a", ("w", "b")), Op("linear", ("rows",), "c", ("w", "b")))
+    assert tensor_names(ops) == ("w", "b")
+
+
+SCORE = Op("linear", ("rows",), "score", ("w", "b"))
+TENSORS = {
+    "w": np.zeros((FEATURES, 1), np.float32),
+    "b": np.zeros(1, np.float32),
+    "wide": np.zeros((FEATURES, 2), np.float32),
+    "pair": np.zeros(2, np.float32),
+}
+WIDTHS = {"rows": FEATURES, "prior": 1, "preference": TERMS}
+
+
+def test_a_network_that_fits_passes():
+    check((Op("mean_nodes", ("rows",), "context"), SCORE), TENSORS, WIDTHS)
+
+
+@pytest.mark.parametrize(
+    ("ops", "want"),
+    [
+        pytest.param([Op("linear", (), "x", ("w", "b")), SCORE], "got 0 values", id="too few values"),
+        pytest.param([Op("relu", ("rows", "rows"), "x"), SCORE], "got 2 values", id="too many values"),
+        pytest.param([Op("add", (), "x"), SCORE], "expected one or more", id="nothing to add"),
+        pytest.param([Op("linear", ("rows",), "x", ("w",)), SCORE], "1 tensors", id="too few tensors"),
+        pytest.param([Op("relu", ("rows",), "x", ("w",)), SCORE], "1 tensors", id="too many tensors"),
+        pytest.param([Op("relu", ("later",), "x"), SCORE], "reads `later`", id="unknown value"),
+        pytest.param([Op("relu", ("score",), "x"), SCORE], "reads `score`", id="value written later"),
+        pytest.param([Op("linear", ("rows",), "x", ("w", "c")), SCORE], "reads `c`", id="unknown tensor"),
+        pytest.param([Op("relu", ("rows",), "rows"), SCORE], "which is an input", id="writes an input"),
+        pytest.param([Op("linear", ("prior",), "x", ("w", "b")), SCORE], r"expected \(1, n\)", id="narrow value"),
+        pytest.param([Op("linear", ("rows",), "x", ("w", "pair")), SCORE], r"and \(2,\)", id="bias of another width"),
+        pytest.param([Op("linear", ("rows",), "x", ("b", "b")), SCORE], r"tensors \(1,\)", id="matrix that is none"),
+        pytest.param(
+            [Op("scale", ("rows",), "x", ("pair",)), SCORE], r"expected \(3,\)", id="factors of another width"
+        ),
+        pytest.param([Op("add", ("rows", "prior"), "x"), SCORE], "expected equal ones", id="sum of unequal widths"),
+        *(
+            pytest.param([Op(kind, ("preference",), "x"), SCORE], "expected one per node", id=f"{kind} of the cluster")
+            for kind in ("mean_nodes", "max_nodes", "mean_zone", "mean_app", "flatten")
+        ),
+        pytest.param([Op("relu", ("rows",), "x")], "no operation writes `score`", id="no score"),
+        pytest.param([Op("relu", ("rows",), "score")], "`score` of width 3", id="several scores per node"),
+        pytest.param(
+            [Op("concat", ("rows",) * (MAX_WIDTH // FEATURES + 1), "x"), SCORE], "expected at most", id="too wide"
+        ),
+    ],
+)
+def test_a_misfit_is_refused(ops: list[Op], want: str):
+    with pytest.raises(InputError, match=want):
+        check(ops, TENSORS, WIDTHS)
+
+
+def test_an_unknown_operation_is_refused_with_the_nearest():
+    with pytest.raises(UnknownNameError, match="did you mean `mean_nodes`"):
+        check([Op("mean_node", ("rows",), "x"), SCORE], TENSORS, WIDTHS)
+
+
+def test_what_flatten_makes_is_checked_where_the_size_is_known():
+    ops = [Op("flatten", ("rows",), "all"), Op("linear", ("all",), "score", ("w", "b"))]
+    tensors = {"w": np.zeros((4 * FEATURES, 4), np.float32), "b": np.zeros(4, np.float32)}
+    check(ops, tensors, WIDTHS)
+    check(ops, tensors, WIDTHS, num_nodes=4)
+    with pytest.raises(InputError, match=r"expected \(15, n\)"):
+        check(ops, tensors, WIDTHS, num_nodes=5)

@@ -1,0 +1,133 @@
+"""A network's inputs: the place by a heuristic chooses as it does, the graph is the cluster's, both libraries agree."""
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jax_support
+from builders import make_node, make_pod, make_snapshot
+from longshore import filters
+from longshore.core.choose import choose
+from longshore.core.encode import encode
+from longshore.core.features import features
+from longshore.core.forward import Inputs
+from longshore.core.ops import Array
+from longshore.core.place import place
+from longshore.policies import REGISTRY
+from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.inputs import places, policy_inputs
+from uniform import device_clusters, oracle_clusters
+
+FEATURES = ("after_cpu_used", "latency", "is_feasible")
+NO_PREFERENCE = np.zeros(0, np.float32)
+scores_and_masks = st.lists(
+    st.tuples(st.sampled_from([0.0, 1e-7, 5e-7, 1e-6, 1.0, 1.0 + 1e-7, -3.0, np.inf, -np.inf, np.nan]), st.booleans()),
+    min_size=1,
+    max_size=30,
+)
+
+
+def greedy_places(scores: list[float], feasible: list[bool]) -> list[float]:
+    """Say it slowly: sort, and begin a new place with every score that does not tie with the place's best."""
+    worth = [-np.inf if np.isnan(score) else score for score in scores]
+    order = sorted((node for node in range(len(worth)) if feasible[node]), key=lambda node: -worth[node])
+    found, place, best = [-8.0] * len(scores), -1, None
+    for node in order:
+        if best is None or not worth[node] >= best - 1e-6:
+            place, best = place + 1, worth[node]
+        found[node] = -float(min(place, 8))
+    return found
+
+
+@given(scores_and_masks)
+def test_places_are_those_of_a_sorted_list(pairs: list[tuple[float, bool]]):
+    scores, feasible = [score for score, _ in pairs], [is_feasible for _, is_feasible in pairs]
+    assert places(np.array(scores), np.array(feasible)).tolist() == greedy_places(scores, feasible)
+
+
+def test_places_end_at_the_last_one():
+    found = places(np.arange(12.0), np.arange(12) != 11)
+    assert found.tolist() == [-8, -8, -8, -7, -6, -5, -4, -3, -2, -1, 0, -8]
+    assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_places_are_equal_in_numpy_and_jax(dtype: Any):
+    compiled = jax.jit(jax.vmap(places))
+    draw = np.random.default_rng(0)
+    scores = draw.integers(0, 12, (50, 13)).astype(dtype)
+    feasible = draw.random((50, 13)) < 0.7
+    want = np.stack([places(s, f) for s, f in zip(scores, feasible, strict=True)])
+    np.testing.assert_array_equal(compiled(jax_support.to_jax(scores), jax_support.to_jax(feasible)), want)
+
+
+@pytest.mark.parametrize("name", list(REGISTRY.table))
+def test_the_place_alone_chooses_as_the_heuristic(name: str):
+    heuristic: Heuristic = REGISTRY.load(name)
+    for cluster in oracle_clusters(32) + device_clusters(32):
+        arrays, pod_class = cluster.encoded.arrays, np.asarray(cluster.pod_class)
+        feasible = filters.feasible(arrays, pod_class)
+        inputs = policy_inputs(arrays, pod_class, feasible, FEATURES, heuristic, NO_PREFERENCE)
+
+        def chosen(scores: Array, arrays: Any = arrays, feasible: Array = feasible) -> int:
+            return int(choose(arrays, scores, feasible, has_random_ties=heuristic.has_random_ties))
+
+        assert chosen(inputs.prior[:, 0]) == chosen(heuristic.score(arrays, pod_class, feasible))
+
+
+@pytest.mark.parametrize("prior", [None, "kube-default", "energy-latency"])
+def test_inputs_are_equal_in_numpy_and_jax(prior: str | None):
+    heuristic = None if prior is None else REGISTRY.load(prior)
+    preference = np.array([0.25, 0.75], np.float32)
+
+    @jax.jit
+    def compiled(arrays: Any, pod_class: Array) -> Inputs:
+        feasible = filters.feasible(arrays, pod_class)
+        return policy_inputs(arrays, pod_class, feasible, FEATURES, heuristic, preference)
+
+    for cluster in device_clusters(16):
+        arrays, pod_class = cluster.uniform, np.asarray(cluster.pod_class)
+        want = policy_inputs(arrays, pod_class, filters.feasible(arrays, pod_class), FEATURES, heuristic, preference)
+        found = compiled(jax_support.to_jax(arrays), pod_class)
+        np.testing.assert_allclose(found.rows, want.rows, atol=1e-6)
+        jax_support.assert_same_trees(found._replace(rows=0), want._replace(rows=0))
+
+
+def test_rows_are_the_features_asked_for():
+    cluster = device_clusters(1)[0]
+    arrays, pod_class = cluster.encoded.arrays, np.asarray(cluster.pod_class)
+    feasible = filters.feasible(arrays, pod_class)
+    found = policy_inputs(arrays, pod_class, feasible, FEATURES, None, NO_PREFERENCE)
+    np.testing.assert_array_equal(found.rows, features(arrays, pod_class, feasible, FEATURES))
+    assert found.prior.shape == (len(feasible), 0)
+    assert found.preference.shape == (0,)
+
+
+@settings(max_examples=10)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=6))
+def test_pods_of_the_same_owner_are_counted_where_they_run(targets: list[int]):
+    owned = [make_pod(f"web-{number}").label("app", "web").owner("web") for number in range(len(targets))]
+    other = make_pod("lonely")
+    encoded = encode(make_snapshot(make_node("a"), make_node("b"), make_node("c"), *owned, other))
+    arrays = encoded.arrays
+    pods = {pod.name: np.asarray(encoded.class_of(pod)) for pod in encoded.snapshot.pods}
+    for number, node in enumerate(targets):
+        pod_class = pods[f"web-{number}"]
+        arrays = place(arrays, pod_class, np.asarray(node), np.zeros(arrays.nodes.gpu_capacity.shape[1], np.int64))
+    feasible = filters.feasible(arrays, pods["web-0"])
+    found = policy_inputs(arrays, pods["web-0"], feasible, FEATURES, None, NO_PREFERENCE)
+    assert found.app[:3].tolist() == [float(targets.count(node)) for node in range(3)]
+    assert found.app.dtype == np.float32
+    assert not policy_inputs(arrays, pods["lonely"], feasible, FEATURES, None, NO_PREFERENCE).app.any()
+
+
+def test_without_any_spread_term_nothing_is_counted():
+    encoded = encode(make_snapshot(make_node("a"), make_pod("lonely")))
+    assert encoded.arrays.classes.soft_spread.query.shape[1] == 0
+    feasible = encoded.arrays.nodes.is_real
+    found = policy_inputs(encoded.arrays, np.asarray(0), feasible, FEATURES, None, NO_PREFERENCE)
+    assert not found.app.any()
