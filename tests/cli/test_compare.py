@@ -47,6 +47,7 @@ def test_simulate_plays_a_trace_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     ("arguments", "want"),
     [
         pytest.param(["compare", "--workload", "tst1"], "did you mean `test1`", id="misspelt workload"),
+        pytest.param(["compare", "--workload", "no.jsonl"], "trace file `no.jsonl` does not exist", id="missing trace"),
         pytest.param(["compare", "--policies", "randm"], "did you mean `random`", id="misspelt policy"),
         pytest.param(["compare", "--set", "cycles"], "expected `--set name=value`", id="parameter without a value"),
         pytest.param(["compare", "--set", "cycle=3"], "did you mean `cycles`", id="misspelt parameter"),

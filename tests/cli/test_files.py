@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.cli.files import read_bytes, write_bytes
+from longshore.cli.files import check_writable, read_bytes, write_bytes
 from longshore.core.errors import InputError
 
 
@@ -79,3 +79,17 @@ def test_write_bytes_hints_by_what_went_wrong(tmp_path: Path, name: str, hint: s
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=f"hint: --out: .*{hint}"):
         write_bytes(tmp_path / name, b"x", "--out")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("missing/a", "make its folder first"), (".", "add the name of a file"), ("file/a", "is a file")]
+)
+def test_check_writable_refuses_what_could_not_be_written(tmp_path: Path, name: str, hint: str):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=f"hint: --out: .*{hint}"):
+        check_writable(tmp_path / name, "--out")
+
+
+def test_check_writable_lets_files_pass_and_makes_none(tmp_path: Path):
+    check_writable(tmp_path / "new", "--out")
+    assert list(tmp_path.iterdir()) == []

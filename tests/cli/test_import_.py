@@ -80,3 +80,12 @@ def test_import_says_on_stderr_that_there_are_no_nodes(tmp_path: Path, capsys: p
     captured = capsys.readouterr()
     assert "no nodes in the dump" in captured.err
     assert json.loads(captured.out)["nodes"] == 0
+
+
+def test_import_writes_nothing_where_one_of_two_files_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "merged.json"
+    assert run(write(tmp_path / "nodes.json", NODE), "--out", str(out), "--trace", str(tmp_path)) == 2
+    assert "--trace: it is a folder" in capsys.readouterr().err
+    assert not out.exists()

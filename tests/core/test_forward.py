@@ -61,6 +61,19 @@ def mean_zone_row(inputs: Inputs, node: int) -> list[float]:
     return columns_mean(rows, [float(inputs.is_real[n] and inputs.zone[n] == zone) for n in range(len(rows))])
 
 
+# A table of every state that three buckets for nodes and pods can make.
+EDGES = np.array([-0.5, 0.5], np.float32)
+KEYS = np.arange(3 ** (NODES + FEATURES - 1), dtype=np.int64)
+VALUES = np.random.default_rng(3).normal(size=(len(KEYS), NODES + 1)).astype(np.float32)
+
+
+def looked_up(inputs: Inputs) -> list[float]:
+    buckets = [[sum(v >= edge for edge in EDGES.tolist()) for v in row] for row in inputs.rows.tolist()]
+    digits = sorted(row[0] for row in buckets) + [max(row[f] for row in buckets) for f in range(1, FEATURES)]
+    state = VALUES[sum(digit * 3**number for number, digit in enumerate(digits))].tolist()
+    return [state[digits.index(row[0])] - state[-1] for row in buckets]
+
+
 CASES: dict[str, tuple[tuple[str, ...], tuple[Array, ...], Callable[[Inputs], Any]]] = {
     "linear": (
         ("rows",),
@@ -85,11 +98,13 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[Array, ...], Callable[[Inputs], An
     "max_nodes": (("rows",), (), lambda i: [max(i.rows[n, f] for n in range(REAL_NODES)) for f in range(FEATURES)]),
     "mean_zone": (("rows",), (), by_loop(mean_zone_row)),
     "mean_app": (("rows",), (), lambda i: columns_mean(i.rows.tolist(), np.where(i.is_real, i.app, 0).tolist())),
+    "lookup": (("rows",), (KEYS, VALUES, EDGES), looked_up),
     "flatten": (("rows",), (), lambda i: [v for row in i.rows.tolist() for v in row]),
 }
 every_kind = pytest.mark.parametrize("kind", list(KINDS))
-# Networks with `flatten` serve one size and depend on the order of nodes, and say so.
-every_kind_for_any_size = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "flatten"])
+# Networks with these serve one size, and say so.
+every_kind_for_any_size = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("flatten", "lookup")])
+every_kind_but_flatten = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "flatten"])
 
 
 def test_every_operation_has_its_case():
@@ -139,7 +154,7 @@ def test_padding_rows_never_matter(kind: str, seed: int):
     np.testing.assert_allclose(found[:REAL_NODES] if found.ndim == 2 else found, want, rtol=1e-5, atol=1e-5)
 
 
-@every_kind_for_any_size
+@every_kind_but_flatten
 @settings(max_examples=20)
 @given(seed=seeds)
 def test_nodes_in_another_order_give_the_same_values_in_that_order(kind: str, seed: int):
@@ -148,7 +163,7 @@ def test_nodes_in_another_order_give_the_same_values_in_that_order(kind: str, se
     order = np.random.default_rng(seed).permutation(NODES)
     shuffled = Inputs(*(part[order] for part in inputs[:-1]), preference=inputs.preference)
     found, want = value(kind, names, shuffled, *tensors), value(kind, names, inputs, *tensors)
-    np.testing.assert_allclose(found, want[order] if want.ndim == 2 else want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found, want[order] if len(want) == NODES else want, rtol=1e-5, atol=1e-5)
 
 
 @every_kind
@@ -253,3 +268,24 @@ def test_what_flatten_makes_is_checked_where_the_size_is_known():
     check(ops, tensors, WIDTHS, num_nodes=4)
     with pytest.raises(InputError, match=r"expected \(15, n\)"):
         check(ops, tensors, WIDTHS, num_nodes=5)
+
+
+def test_a_state_that_was_never_seen_scores_zero():
+    found = value("lookup", ("rows",), make_inputs(0), np.array([-1], np.int64), VALUES[:1], EDGES)
+    assert found.tolist() == [0.0] * NODES
+
+
+@pytest.mark.parametrize(
+    ("changes", "want"),
+    [
+        ({"keys": np.zeros(2, np.int64)}, r"expected \(n,\), \(n, m\)"),
+        ({"values": np.zeros(1, np.float32)}, r"expected \(n,\), \(n, m\)"),
+        ({"values": np.zeros((1, NODES), np.float32)}, f"width {NODES}, expected {NODES + 1}"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(changes: dict[str, Array], want: str):
+    ops = [Op("lookup", ("rows",), "score", ("keys", "values", "edges"))]
+    tensors = {"keys": KEYS[:1], "values": VALUES[:1], "edges": EDGES}
+    check(ops, tensors, WIDTHS, num_nodes=NODES)
+    with pytest.raises(InputError, match=want):
+        check(ops, tensors | changes, WIDTHS, num_nodes=NODES)

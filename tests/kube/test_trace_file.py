@@ -104,6 +104,7 @@ BAD: list[Any] = [
     pytest.param(CREATE | {"event": "creat"}, r"(?s)got the event `creat`.*did you mean `create`", id="a slip"),
     pytest.param(CREATE | {"lifetme": 1}, r"(?s)unknown field `lifetme`.*`lifetime`", id="an unknown field"),
     pytest.param(CREATE | {"time": "1"}, r"Expected `float`, got `str` - at `\$.time`", id="a wrong type"),
+    pytest.param(CREATE | {"time": 1e308}, r"got time 1e\+308, expected .* at most 1e\+12", id="a time after all"),
     pytest.param(CREATE | {"time": -1}, "got time -1, expected a finite number of 0 or more", id="a time before all"),
     pytest.param(b'{"time":1e999,"event":"fail","node":"a"}', "Number out of range", id="no finite time"),
     pytest.param(CREATE | {"time": 0.5}, "got time 0.5 after 1, expected times in order", id="out of order"),
@@ -187,6 +188,11 @@ BAD_HEADERS: list[Any] = [
     pytest.param([HEADER | {"version": 2, "new": 1}], "line 1: got version 2 of the format, expected 1", id="version"),
     pytest.param([HEADER | {"ende": 1}], "line 1: Object contains unknown field `ende`", id="a slip"),
     pytest.param([HEADER | {"end": -1}], "line 1: got end -1", id="an end before all"),
+    pytest.param(
+        [HEADER | {"end": 0.5}, NODE, CREATE],
+        "line 3: got the first event at 1, after the trace's end",
+        id="an early end",
+    ),
 ]
 
 

@@ -17,12 +17,13 @@ from longshore.core.features import features
 from longshore.core.forward import Inputs
 from longshore.core.ops import Array
 from longshore.core.place import place
+from longshore.core.snapshot import Service
 from longshore.policies import REGISTRY
-from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import places, policy_inputs
 from uniform import device_clusters, oracle_clusters
 
 FEATURES = ("after_cpu_used", "latency", "is_feasible")
+SERVICE = Service("default", "web", (("app", "web"),))
 NO_PREFERENCE = np.zeros(0, np.float32)
 scores_and_masks = st.lists(
     st.tuples(st.sampled_from([0.0, 1e-7, 5e-7, 1e-6, 1.0, 1.0 + 1e-7, -3.0, np.inf, -np.inf, np.nan]), st.booleans()),
@@ -67,7 +68,7 @@ def test_places_are_equal_in_numpy_and_jax(dtype: Any):
 
 @pytest.mark.parametrize("name", list(REGISTRY.table))
 def test_the_place_alone_chooses_as_the_heuristic(name: str):
-    heuristic: Heuristic = REGISTRY.load(name)
+    heuristic = REGISTRY.load(name)
     for cluster in oracle_clusters(32) + device_clusters(32):
         arrays, pod_class = cluster.encoded.arrays, np.asarray(cluster.pod_class)
         feasible = filters.feasible(arrays, pod_class)
@@ -109,10 +110,11 @@ def test_rows_are_the_features_asked_for():
 
 @settings(max_examples=10)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=6))
-def test_pods_of_the_same_owner_are_counted_where_they_run(targets: list[int]):
-    owned = [make_pod(f"web-{number}").label("app", "web").owner("web") for number in range(len(targets))]
+def test_pods_of_the_same_service_are_counted_where_they_run(targets: list[int]):
+    owned = [make_pod(f"web-{number}").label("app", "web") for number in range(len(targets))]
     other = make_pod("lonely")
-    encoded = encode(make_snapshot(make_node("a"), make_node("b"), make_node("c"), *owned, other))
+    nodes = [make_node(name) for name in "abc"]
+    encoded = encode(make_snapshot(*nodes, *owned, other, services=(SERVICE,)))
     arrays = encoded.arrays
     pods = {pod.name: np.asarray(encoded.class_of(pod)) for pod in encoded.snapshot.pods}
     for number, node in enumerate(targets):

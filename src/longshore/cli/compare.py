@@ -123,6 +123,10 @@ def _traces(
     from longshore.workloads.build import build_workload
 
     given = _parameters(parameters)
+    if workload not in REGISTRY.names() and ("/" in workload or Path(workload).suffix) and not _is_file(workload):
+        raise InputError(
+            f"the trace file `{workload}` does not exist", "`longshore list workloads` names what needs no file"
+        )
     if workload in REGISTRY.names() or not _is_file(workload):
         given |= {} if nodes is None else {"nodes": nodes}
         made = build_workload(workload, given)

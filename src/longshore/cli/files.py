@@ -37,6 +37,25 @@ _WRITE_HINTS = {
 }
 
 
+def check_writable(path: Path, option: str) -> None:
+    """Refuse what could not be written, before the work and before anything else is written.
+
+    Raises:
+        InputError: it is a folder, or in no folder.
+    """
+    try:
+        if path.is_dir():
+            reason = errno.EISDIR
+        elif path.parent.is_dir():
+            return
+        else:
+            reason = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
+    except OSError as error:  # a name that no file system takes
+        reason = error.errno or 0
+    hint = _WRITE_HINTS.get(reason, "give another path")
+    raise InputError(f"cannot write `{path}`: {os.strerror(reason)}", f"{option}: {hint}")
+
+
 def write_bytes(path: Path, data: bytes, option: str) -> None:
     """Write a file whole or not at all: what was there stays until all of the new is on the disk.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longshore.cli.files import read_bytes, write_bytes
+from longshore.cli.files import check_writable, read_bytes, write_bytes
 from longshore.cli.output import JsonOption, emit, note, write_table
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ def import_dump(
     from longshore.kube.dump_trace import trace_from_dump
     from longshore.kube.trace_file import write_trace
 
+    for target, option in ((out, "--out"), (trace, "--trace")):
+        if target is not None:
+            check_writable(target, option)
     items = [item for path in dumps for item in split_dump(read_bytes(path), path)]
     found = read_objects(items)
     for remark in found.notes:

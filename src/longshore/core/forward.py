@@ -138,6 +138,30 @@ def _flatten(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Arra
     return given[0].reshape(-1)
 
 
+def _lookup(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
+    """Read a table by what is free on the nodes, sorted, and by what pods ask for: a Q-table as a policy.
+
+    The first column of the rows is what is free on each node, the others (the same for all nodes) what pods ask for;
+    `edges` cut them into buckets. A state's key has the nodes' buckets in ascending order as digits, then the pods'.
+    Nodes in one bucket are alike: they share the first place among them. The table has a value for every place and,
+    last, for waiting; a node's score is by how much it is better than waiting, 0 in a state that was never seen.
+    """
+    xp = namespace(given[0])
+    keys, values, edges = (xp.asarray(tensor) for tensor in tensors)  # a traced number indexes only its own kind
+    buckets = (given[0][:, :, None] >= edges).sum(axis=-1)
+    place = (buckets[None, :, 0] < buckets[:, None, 0]).sum(axis=1)
+    key = table_key(xp.concatenate([xp.sort(buckets[:, 0]), buckets[:, 1:].max(axis=0)]), edges.shape[0] + 1)
+    row = xp.minimum(xp.searchsorted(keys, key), keys.shape[0] - 1)
+    found = values[row]
+    return xp.where(keys[row] == key, found[place] - found[-1], 0).astype(values.dtype)
+
+
+def table_key(digits: Array, base: int) -> Array:
+    """Return digits [..., n] as one number."""
+    xp = namespace(digits)
+    return (digits.astype(xp.int64) * base ** xp.arange(digits.shape[-1], dtype=xp.int64)).sum(axis=-1)
+
+
 KINDS: dict[str, Kind] = {
     "linear": Kind(_linear, 1, 2, "value · matrix + vector"),
     "relu": Kind(_relu, 1, 0, "max(value, 0)"),
@@ -150,6 +174,7 @@ KINDS: dict[str, Kind] = {
     "mean_zone": Kind(_mean_zone, 1, 0, "for every node, the mean over the real nodes of its zone"),
     "mean_app": Kind(_mean_app, 1, 0, "mean over the nodes that run pods of the same owner or service"),
     "flatten": Kind(_flatten, 1, 0, "all nodes' rows as one vector, which fixes the number of nodes"),
+    "lookup": Kind(_lookup, 1, 3, "a table by the sorted buckets of what is free and what is asked for"),
 }
 
 
@@ -246,6 +271,13 @@ def _shape(
             return per_node, widths[0]
         case "concat":
             return per_node, None if None in widths else sum(width or 0 for width in widths)
+        case "lookup":
+            keys, values, edges = (tensors[name].shape for name in op.tensors)
+            if len(keys) != 1 or len(values) != 2 or keys[0] != values[0] or keys[0] == 0 or len(edges) != 1:
+                raise InputError(f"{where}: got tensors {keys}, {values} and {edges}, expected (n,), (n, m) and (k,)")
+            if num_nodes is not None and values[1] != num_nodes + 1:
+                raise InputError(f"{where}: got a table of width {values[1]}, expected {num_nodes + 1}")
+            return True, 1
         case "mean_nodes" | "max_nodes" | "mean_app" | "mean_zone" | "flatten":
             if not per_node:
                 raise InputError(f"{where}: got a value of the whole cluster, expected one per node")

@@ -18,7 +18,8 @@ from longshore.core.weights import DTYPES
 
 MAX_NODES = 10_000
 """Of a network of fixed size: no tensor within the limits serves more."""
-_FLATTEN = "flatten"
+_FIXED_KINDS = ("flatten", "lookup")
+"""Operations whose tensors serve one number of nodes only."""
 _TRIAL_NODES = 3
 
 
@@ -106,7 +107,7 @@ def check_policy(policy: Policy) -> None:
 
 def is_fixed_size(policy: PolicyFacts) -> bool:
     """Tell whether the network serves one number of nodes only."""
-    return any(op.kind == _FLATTEN for op in policy.ops)
+    return any(op.kind in _FIXED_KINDS for op in policy.ops)
 
 
 def blank_inputs(policy: PolicyFacts, num_nodes: int) -> Inputs:
@@ -188,7 +189,11 @@ def _check_size(policy: PolicyFacts) -> None:
     if is_fixed_size(policy) != (policy.num_nodes is not None):
         raise InputError(
             f"got num_nodes {policy.num_nodes}, expected "
-            + ("a number: the network uses `flatten`" if is_fixed_size(policy) else "null: nothing uses `flatten`"),
+            + (
+                "a number: the network is of fixed size"
+                if is_fixed_size(policy)
+                else "null: the network serves any size"
+            ),
             "set num_nodes for networks of fixed size, and only for them",
         )
     if policy.num_nodes is not None and not 1 <= policy.num_nodes <= MAX_NODES:
@@ -199,7 +204,8 @@ def _try(policy: Policy) -> None:
     """Run the network once: what depends on the number of nodes shows only then."""
     num_nodes = policy.num_nodes or _TRIAL_NODES
     try:
-        shape = forward(policy.ops, policy.tensors, blank_inputs(policy, num_nodes))[SCORE].shape
+        with np.errstate(all="ignore"):  # only shapes count here
+            shape = forward(policy.ops, policy.tensors, blank_inputs(policy, num_nodes))[SCORE].shape
     except ValueError as error:
         raise InputError(
             f"the network cannot run on {num_nodes} nodes: {error}", "take all files of one bundle, or train it again"

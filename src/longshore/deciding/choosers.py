@@ -60,7 +60,7 @@ def _exists(folder: str) -> bool:
 
 
 def _unknown(text: str) -> InputError:
-    nearest = nearest_name(text, REGISTRY.names())
+    nearest = None if "/" in text else nearest_name(text, REGISTRY.names())
     return InputError(
         f"got the policy `{text}`: there is no policy and no folder of that name",
         "`longshore list policies` names the policies; a bundle is named by its folder"

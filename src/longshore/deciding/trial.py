@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from longshore.core.encode import encode
 from longshore.core.errors import LongshoreError
 from longshore.core.policy import Policy
@@ -36,7 +38,8 @@ def try_policy(policy: Policy, seed: int = 0) -> Trial:
     snapshot = workload.trace(seed).snapshot()
     encoded = encode(replace(snapshot, pods=snapshot.pods[:_PODS]), seed=seed)
     chooser = Chooser(policy.name, learned(policy), filter_set(policy.filters))
-    decisions = [decision for decision, _ in decide_all(encoded, chooser)]
+    with np.errstate(over="ignore", invalid="ignore"):  # answered below, in words
+        decisions = [decision for decision, _ in decide_all(encoded, chooser)]
     for decision in decisions:
         if not all(math.isfinite(score) for score in decision.scores.values()):
             raise LongshoreError(

@@ -5,7 +5,6 @@ refused with its number and the reason. The objects in it are Kubernetes manifes
 everything else is, and written by `manifest`.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 FORMAT = "longshore-trace"
 VERSION = 1
+MAX_NUMBER = 1e12
+"""Of times and milliseconds: sums over a trace stay exact to the millisecond, and no product overflows."""
 _HEADER_EXAMPLE = f'the first line of a trace is `{{"format":"{FORMAT}","version":{VERSION}}}`'
 _NOTHING = msgspec.Raw(b"")
 
@@ -220,6 +221,11 @@ class _Reader:
         if isinstance(found, _Object):
             self._take_object(found)
             return
+        if not self._events and self._end is not None and found.time > self._end:
+            raise InputError(
+                f"got the first event at {found.time:g}, after the trace's end at {self._end:g}",
+                "correct `end` in the header, or leave it out",
+            )
         self._time = found.time
         match found:
             case _Create():
@@ -358,5 +364,8 @@ def _read_pod(found: _Create) -> Pod:
 
 
 def _check_number(field: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise InputError(f"got {field} {value:g}, expected a finite number of 0 or more", f"correct `{field}`")
+    if not 0 <= value <= MAX_NUMBER:
+        raise InputError(
+            f"got {field} {value:g}, expected a finite number of 0 or more, at most {MAX_NUMBER:g}",
+            f"correct `{field}`",
+        )

@@ -5,6 +5,7 @@ another. An environment keeps its trace for a whole segment; one that has come t
 and gets another at the next segment.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.rollout import cpu_variance
 from longshore.simulator.state import SimState
 from longshore.simulator.transition import Situation, act, initial, look, with_latency
-from longshore.training.limits import Limit, NoLimit
+from longshore.training.limits import NO_LIMIT, Limit, NoLimit
 from longshore.training.rewards import Scale, scaled, term_rewards
 
 DEFER_REWARD = -1.0
@@ -46,7 +47,7 @@ class Task:
     """The heuristic that is followed or cloned."""
     has_dial: bool = False
     """The terms' weights are part of what the policy is told."""
-    limit: Limit | NoLimit = NoLimit()
+    limit: Limit | NoLimit = NO_LIMIT
     """What comes before the objective."""
     may_defer: bool = False
     """The policy may leave a pod waiting that could be placed."""
@@ -113,9 +114,11 @@ def collect(
 ) -> tuple[Env, Segment, Stepped]:
     """Play a segment; `multiplier` is what breaking the limit costs."""
     params, recorded = _at((bank.params, bank.recorded), envs.trace)
-    observe = jax.vmap(lambda params, recorded, env: _observe(task, params, recorded, env))
-    price = scale, multiplier
-    carry_out = jax.vmap(lambda params, env, situation, action: _carry_out(task, price, params, env, situation, action))
+    observe = _observing(task)
+
+    @jax.vmap
+    def carry_out(params: SimParams, env: Env, situation: Situation, action: Array) -> Any:
+        return _carry_out(task, (scale, multiplier), params, env, situation, action)
 
     def body(envs: Env, key: Array) -> tuple[Env, Any]:
         envs, situation, seen = observe(params, recorded, envs)
@@ -132,8 +135,19 @@ def collect(
 def example(task: Task, bank: Bank, envs: Env) -> Seen:
     """Return what the environments see first: the shapes of all that follows."""
     params, recorded = _at((bank.params, bank.recorded), envs.trace)
-    seen: Seen = jax.vmap(lambda params, recorded, env: _observe(task, params, recorded, env))(params, recorded, envs)[2]
-    return seen
+    return _observing(task)(params, recorded, envs)[2]
+
+
+Observe = Callable[[SimParams, Array, Env], tuple[Env, Situation, Seen]]
+
+
+def _observing(task: Task) -> Observe:
+    """Return the function that looks at all environments at once."""
+
+    def observe(params: SimParams, recorded: Array, env: Env) -> tuple[Env, Situation, Seen]:
+        return _observe(task, params, recorded, env)
+
+    return jax.vmap(observe)
 
 
 def _observe(task: Task, params: SimParams, recorded: Array, env: Env) -> tuple[Env, Situation, Seen]:

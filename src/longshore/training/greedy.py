@@ -32,6 +32,7 @@ class Judged(NamedTuple):
     cost: Array  # [] float64; sum of what the limit's breaches cost
     placed: Array  # [] int32
     decided: Array  # [] int32
+    created: Array  # [] int32; pods that came
     low: Array  # [features] float32; the least that was seen of each feature, over real nodes
     high: Array  # [features] float32
 
@@ -45,6 +46,7 @@ def judge(
     start = Judged(
         jnp.zeros(len(task.objective.terms), jnp.float64),
         jnp.zeros((), jnp.float64),
+        jnp.zeros((), jnp.int32),
         jnp.zeros((), jnp.int32),
         jnp.zeros((), jnp.int32),
         jnp.full(num_features, jnp.inf, jnp.float32),
@@ -76,6 +78,7 @@ def judge(
             so_far.cost + jnp.where(is_placed, task.limit.cost(state.latency_ms[target]), 0.0),
             so_far.placed + is_placed,
             so_far.decided + seen.is_decision,
+            so_far.created + (seen.event.kind == Kind.CREATE),
             jnp.minimum(so_far.low, jnp.where(counted, inputs.rows, jnp.inf).min(axis=0)),
             jnp.maximum(so_far.high, jnp.where(counted, inputs.rows, -jnp.inf).max(axis=0)),
         )

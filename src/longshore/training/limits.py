@@ -59,6 +59,9 @@ class NoLimit(NamedTuple):
         return multiplier
 
 
+NO_LIMIT = NoLimit()
+
+
 def parse_limit(text: str) -> Limit | NoLimit:
     """Read a limit; nothing = none.
 
@@ -66,7 +69,7 @@ def parse_limit(text: str) -> Limit | NoLimit:
         InputError: it cannot be read.
     """
     if not text.strip():
-        return NoLimit()
+        return NO_LIMIT
     found = re.fullmatch(r"(?:p(\d{1,2}(?:\.\d+)?)|mean)_latency_ms\s*<=\s*(\d+(?:\.\d+)?)", text.strip())
     if found is None or float(found[2]) <= 0:
         raise InputError(f"got the limit `{text}`, expected `pNN_latency_ms<=MS` or `mean_latency_ms<=MS`", _EXAMPLE)

@@ -178,11 +178,11 @@ class Program:
         given = jnp.array([weight for weight, _ in self.task.objective.terms])
         returns = (judged.terms * given).sum(axis=-1).mean()
         cost = judged.cost.sum() / placed.sum()
-        # Per placement and on the learner's scale. Pods that are not placed count as one deviation below the mean each.
+        # On the learner's scale, per pod; one that was never placed counts a deviation less than one that earns nothing.
         scaled = (judged.terms - placed[..., None] * data.scale.mean) / data.scale.deviation
         weighed = (scaled * data.dials[:, None, :]).sum(axis=-1)
-        missing = judged.decided - judged.placed
-        worth = ((weighed - missing) / jnp.maximum(judged.decided, 1)).mean() - multiplier * cost
+        missing = jnp.maximum(judged.created - judged.placed, 0)
+        worth = ((weighed - missing) / jnp.maximum(judged.created, 1)).mean() - multiplier * cost
         return returns, worth, cost
 
     def _select(self, data: Data, state: TrainState, figures: Figures) -> tuple[TrainState, Figures]:

@@ -1,7 +1,8 @@
-"""Rewards as learners see them: each term of the objective brought to mean 0 and deviation 1, then weighed.
+"""Rewards as learners see them: each term of the objective brought to deviation 1, then weighed.
 
 Objectives have their own scales (watts: thousands; variance: ten-thousandths), learners want one. The moments are taken
-once, before training, from random placements, and are part of the plan: training does not depend on what it meets.
+once, before training, from random placements: training does not depend on what it meets. A term that is negative on
+average (watts) is also brought to mean 0: otherwise a pod that is not placed at all would be the best of all.
 """
 
 from typing import NamedTuple
@@ -17,14 +18,14 @@ from longshore.objectives.weighted import Weighted
 class Scale(NamedTuple):
     """How the terms of an objective are brought to one scale."""
 
-    mean: Array  # [terms] float64
+    mean: Array  # [terms] float64; what is taken off, 0 for terms that are positive on average
     deviation: Array  # [terms] float64
     weights: Array  # [terms] float64; of the scaled terms, so that their sum is the objective brought to deviation 1
 
 
 def make_scale(objective: Weighted, rewards: Array) -> Scale:
     """Work out the scale from rewards of random placements [decisions, terms]."""
-    mean, deviation = rewards.mean(axis=0), _deviation(rewards)
+    mean, deviation = np.minimum(rewards.mean(axis=0), 0.0), _deviation(rewards)
     given = np.array([weight for weight, _ in objective.terms])
     total = _deviation((rewards * given).sum(axis=1, keepdims=True))[0]
     return Scale(mean, deviation, given * deviation / total)

@@ -127,7 +127,8 @@ class Dqn:
             return state, {"loss": jnp.zeros((), jnp.float32), "value": jnp.zeros((), jnp.float32)}
 
         def once(state: DqnState, key: Array) -> tuple[DqnState, Figures]:
-            return jax.lax.cond(is_ready, learn, wait, state, key)
+            found: tuple[DqnState, Figures] = jax.lax.cond(is_ready, learn, wait, state, key)
+            return found
 
         state, figures = jax.lax.scan(once, state, jax.random.split(key, self.gradient_steps))
         return state, {**jax.tree.map(jnp.mean, figures), "exploration": self._exploration(state)}

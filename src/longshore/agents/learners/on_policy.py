@@ -65,16 +65,17 @@ def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[B
     """
     value = segment.extra[VALUE]
     counted = segment.seen.is_decision.at[-1].set(False)
-    advantage, target = advantages(
-        segment.reward, value, counted, segment.is_over, value[-1], discount, trace_decay
-    )
+    # A mean over what is to come and not its sum: then values are as large as rewards, whatever the discount.
+    reward = (1 - discount) * segment.reward
+    advantage, target = advantages(reward, value, counted, segment.is_over, value[-1], discount, trace_decay)
     mean = scoring.mean_over(advantage, counted)
     deviation = jnp.sqrt(scoring.mean_over((advantage - mean) ** 2, counted))
     scaled = (advantage - mean) / (deviation + 1e-8)
     batch = Batch(segment.seen._replace(is_decision=counted), segment.action, scaled, target, segment.extra[LOG_P])
     unexplained = scoring.mean_over((target - value) ** 2, counted)
     spread = scoring.mean_over((target - scoring.mean_over(target, counted)) ** 2, counted)
-    return flattened(batch), {"value": scoring.mean_over(value, counted), "value_unexplained": unexplained / (spread + 1e-8)}
+    known = {"value": scoring.mean_over(value, counted), "value_unexplained": unexplained / (spread + 1e-8)}
+    return flattened(batch), known
 
 
 def descend(

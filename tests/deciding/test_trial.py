@@ -1,0 +1,32 @@
+"""The trial of a policy: sound ones place pods, others are refused with the reason."""
+
+import numpy as np
+import pytest
+
+from longshore.core.errors import LongshoreError
+from longshore.core.policy import Policy
+from longshore.deciding.trial import try_policy
+from policy_samples import FEATURES, deepsets_tensors, make_dial, make_fixed, make_hybrid, make_policy
+
+
+@pytest.mark.parametrize(
+    ("policy", "want_nodes"),
+    [(make_policy(), 5), (make_hybrid("kube-default"), 5), (make_dial(), 5), (make_fixed(4), 4)],
+)
+def test_a_sound_policy_places_pods(policy: Policy, want_nodes: int):
+    trial = try_policy(policy)
+    assert trial.nodes == want_nodes
+    assert 0 < trial.placed <= trial.pods
+
+
+def test_scores_that_overflow_are_refused():
+    tensors = {name: np.full_like(tensor, 3e38) for name, tensor in deepsets_tensors(len(FEATURES)).items()}
+    with pytest.raises(LongshoreError, match="scores that are not finite"):
+        try_policy(make_policy(tensors=tensors))
+
+
+def test_what_this_installation_lacks_is_said():
+    with pytest.raises(LongshoreError, match="unknown policy `mine`"):
+        try_policy(make_hybrid("mine"))
+    with pytest.raises(LongshoreError, match="unknown filter set"):
+        try_policy(make_policy(filters="mine"))
