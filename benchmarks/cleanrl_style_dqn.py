@@ -108,55 +108,74 @@ class Agent:
         return optax.apply_updates(tensors, updates), state
 
 
+class Face:
+    """The environment as the loop sees it: only decisions, rewards on the learner's scale."""
+
+    def __init__(self, plan: Plan, prepared: Prepared) -> None:
+        task, scale = prepared.program.task, prepared.data.scale
+        self.env = gymnasium.make(
+            "longshore/Placement-v0",
+            workload=plan.workload,
+            parameters=dict(plan.workload_config),
+            objective=plan.objective,
+            filters=plan.filters,
+            features=task.features,
+            lag_seconds=plan.lag_seconds,
+        )
+        self.nodes = prepared.data.selection.is_present.shape[-1]
+        weights = np.array([weight for weight, _ in task.objective.terms])
+        self.middle = float((scale.mean * weights).sum())
+        self.spread = float((scale.deviation * weights / scale.weights).mean())
+
+    def reset(self, seed: int) -> tuple[Any, Any]:
+        """Begin a trace; return the rows and the mask of the first decision."""
+        rows, info = self.env.reset(seed=seed)
+        return rows, info["action_mask"][: self.nodes]
+
+    def step(self, action: int) -> tuple[Any, Any, float, bool]:
+        """Place the pod; return rows, mask, reward and whether the trace is over."""
+        rows, reward, is_over, _, info = self.env.step(action)
+        while not is_over and not info["action_mask"][: self.nodes].any():
+            # A pod that fits nowhere can only wait: nothing to decide.
+            rows, _, is_over, _, info = self.env.step(self.nodes)
+        return rows, info["action_mask"][: self.nodes], (reward - self.middle) / self.spread, is_over
+
+
 def train(plan: Plan, target: float, limit_seconds: float, judge_every: int) -> dict[str, Any]:
     """Train until the policy reaches the return on the selection traces, or the time is over."""
     unhurried = time.perf_counter()
     prepared, hyper = prepare(plan), plan.build_learner()
-    task, scale = prepared.program.task, prepared.data.scale
-    env = gymnasium.make(
-        "longshore/Placement-v0", workload=plan.workload, parameters=dict(plan.workload_config),
-        objective=plan.objective, filters=plan.filters, features=task.features, lag_seconds=plan.lag_seconds,
-    )  # fmt: skip
-    judge = _judge(prepared)
+    face, judge = Face(plan, prepared), _judge(prepared)
     paused = time.perf_counter() - unhurried
-    weights = np.array([weight for weight, _ in task.objective.terms])
-    middle, spread = float((scale.mean * weights).sum()), float((scale.deviation * weights / scale.weights).mean())
-    nodes = env.observation_space.shape[0]
     agent = Agent(prepared.program.blueprint, hyper.learning_rate, hyper.discount, plan.seed)
-    replay = Replay(hyper.memory, nodes, len(task.features))
+    replay = Replay(hyper.memory, face.nodes, len(prepared.program.task.features))
     random = np.random.default_rng(plan.seed)
     seeds = range(TRAINING_SEED, TRAINING_SEED + plan.traces)
-    rows, info = env.reset(seed=int(random.choice(seeds)))
-    decided, reached = 0, -np.inf
-    while True:
-        mask = info["action_mask"][:nodes]
+    decided, seconds, reached = 0, 0.0, -np.inf
+    is_over = True
+    while reached < target and seconds < limit_seconds:
+        if is_over:
+            rows, mask = face.reset(int(random.choice(seeds)))
         share = min(decided / (hyper.exploration * hyper.steps), 1.0)
         epsilon = hyper.exploration_start + share * (hyper.exploration_end - hyper.exploration_start)
-        if not mask.any():
-            action = nodes
-        elif random.random() < epsilon:
+        if random.random() < epsilon:
             action = int(random.choice(np.flatnonzero(mask)))
         else:
             action = int(agent.best(agent.tensors, rows, mask))
-        next_rows, reward, is_over, _, info = env.step(action)
-        if action < nodes:
-            told = (reward - middle) / spread
-            replay.add(rows, action, told, next_rows, info["action_mask"][:nodes], is_over)
-            decided += 1
-            if decided >= hyper.learning_starts and decided % TRAIN_EVERY == 0:
-                agent.learn(replay.sample(random, hyper.batch))
-            if decided % TARGET_EVERY == 0:
-                agent.target = agent.tensors
-            if decided % judge_every == 0:
-                before = time.perf_counter()
-                reached = max(judge(agent.tensors), reached)
-                paused += time.perf_counter() - before
-        rows = next_rows
+        next_rows, next_mask, reward, is_over = face.step(action)
+        replay.add(rows, action, reward, next_rows, next_mask, is_over)
+        rows, mask = next_rows, next_mask
+        decided += 1
+        if decided >= hyper.learning_starts and decided % TRAIN_EVERY == 0:
+            agent.learn(replay.sample(random, hyper.batch))
+        if decided % TARGET_EVERY == 0:
+            agent.target = agent.tensors
+        if decided % judge_every == 0:
+            before = time.perf_counter()
+            reached = max(judge(agent.tensors), reached)
+            paused += time.perf_counter() - before
         seconds = time.perf_counter() - STARTED - paused
-        if reached >= target or seconds > limit_seconds:
-            return {"seconds": seconds, "decisions": decided, "return": float(reached), "is_reached": bool(reached >= target)}
-        if is_over:
-            rows, info = env.reset(seed=int(random.choice(seeds)))
+    return {"seconds": seconds, "decisions": decided, "return": float(reached), "is_reached": bool(reached >= target)}
 
 
 def _judge(prepared: Prepared) -> Any:

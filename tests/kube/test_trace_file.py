@@ -219,10 +219,10 @@ def test_a_line_ends_and_has_no_other_line_in_it() -> None:
     assert read_trace(b"".join(written).splitlines()) == trace
 
 
-@given(st.lists(st.floats(0, 1e15)).map(sorted), st.floats(0, 1e15))
+@given(st.lists(st.floats(0, 1e12)).map(sorted), st.floats(0, 1e12))
 def test_times_keep_every_bit(times: list[float], end: float) -> None:
     events = tuple(Create(time, Pod(f"p{i}"), time) for i, time in enumerate(times))
-    trace = Trace((), events, end=end)
+    trace = Trace((), events, end=max([end, *times[:1]]))
     assert read_trace(write_trace(trace)) == trace
 
 

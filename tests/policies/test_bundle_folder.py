@@ -23,7 +23,6 @@ def test_a_bundle_is_three_files_that_read_back(tmp_path: Path):
 
 def test_a_bundle_is_replaced_whole(tmp_path: Path):
     write_folder(tmp_path / "mine", make_policy())
-    (tmp_path / "mine" / "notes.txt").write_text("old")
     write_folder(tmp_path / "mine", make_dial(name="second"))
     assert read_folder(tmp_path / "mine").name == "second"
     assert files_of(tmp_path / "mine") == ["README.md", "policy.json", "weights.safetensors"]
@@ -41,9 +40,17 @@ def test_what_is_no_bundle_is_left_alone(tmp_path: Path, is_folder: bool):
     text = target / "chapter.tex" if is_folder else target
     text.parent.mkdir(exist_ok=True)
     text.write_text("years of work")
-    with pytest.raises(InputError, match="exists and is no bundle"):
+    with pytest.raises(InputError, match="exists and holds more"):
         write_folder(target, make_policy())
     assert text.read_text() == "years of work"
+
+
+def test_a_bundle_beside_other_files_is_left_alone(tmp_path: Path):
+    write_folder(tmp_path, make_policy())
+    (tmp_path / "checkpoint").write_text("hours of work")
+    with pytest.raises(InputError, match="holds more than a bundle"):
+        write_folder(tmp_path, make_policy(name="second"))
+    assert read_folder(tmp_path).name == "sample"
 
 
 def test_a_failure_leaves_the_old_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

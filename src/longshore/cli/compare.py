@@ -67,7 +67,7 @@ def compare(
 
     check_report(report)
     names = [name.strip() for name in policies.split(",") if name.strip()]
-    traces, given = _traces(workload, nodes, parameters, range(first_seed, first_seed + seeds))
+    traces, given = load_traces(workload, nodes, parameters, range(first_seed, first_seed + seeds))
     with stages() as tell:
         found = compare_traces(
             workload, traces, names, objective, first_seed=first_seed, lag_seconds=lag, filters=filters, progress=tell
@@ -95,7 +95,7 @@ def simulate(
     """Play one workload under one policy and show what came of it, step by step with --json."""
     keep_compiled_programs()
     check_report(report)
-    (trace,), _ = _traces(workload, nodes, parameters, range(seed, seed + 1))
+    (trace,), _ = load_traces(workload, nodes, parameters, range(seed, seed + 1))
     run = _play(workload, trace, policy, objective, seed, lag, filters)
     if report is not None:
         write_reports([], [run], {workload: trace}, report, datetime.now(UTC))
@@ -110,7 +110,7 @@ def _play(
     return simulate_trace(name, trace, policy, objective, seed=seed, lag_seconds=lag, filters=filters)
 
 
-def _traces(
+def load_traces(
     workload: str, nodes: int | None, parameters: list[str] | None, seeds: range
 ) -> "tuple[list[Trace], dict[str, object]]":
     """Return a trace for every seed, and the workload's parameters; a trace file is the same for every seed.
@@ -122,7 +122,7 @@ def _traces(
     from longshore.workloads import REGISTRY
     from longshore.workloads.build import build_workload
 
-    given = _parameters(parameters)
+    given = parse_parameters(parameters)
     if workload not in REGISTRY.names() and ("/" in workload or Path(workload).suffix) and not _is_file(workload):
         raise InputError(
             f"the trace file `{workload}` does not exist", "`longshore list workloads` names what needs no file"
@@ -152,7 +152,7 @@ def _is_file(workload: str) -> bool:
         return False
 
 
-def _parameters(given: list[str] | None) -> dict[str, object]:
+def parse_parameters(given: list[str] | None) -> dict[str, object]:
     found: dict[str, object] = {}
     for text in given or ():
         name, separator, value = text.partition("=")

@@ -25,6 +25,8 @@ COMMANDS = (
     "longshore.cli.import_",
     "longshore.cli.place",
     "longshore.cli.compare",
+    "longshore.cli.train",
+    "longshore.cli.evaluate",
     "longshore.cli.models",
     "longshore.cli.demo",
     "longshore.cli.bench",

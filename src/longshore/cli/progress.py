@@ -11,7 +11,10 @@ from longshore.cli.output import note
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from longshore.training.run import Report
+
 _LINE_SECONDS = 30.0
+_TRAINING_LINE_SECONDS = 5.0
 
 
 @contextmanager
@@ -71,3 +74,43 @@ def counter(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
             note(f"{what}: {done} of {total}, {failed} differ, about {left:.0f} s left")
 
     yield advance
+
+
+@contextmanager
+def training() -> "Iterator[tuple[Callable[[Report], None], Callable[[str], None]]]":
+    """Yield a function that takes how far a training is, and one that takes remarks."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[told]}"))
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("training", total=1.0, told="")
+            yield (
+                lambda report: bar.update(task, completed=report.share, told=training_line(report)),
+                lambda remark: bar.update(task, told=remark),
+            )
+        return
+    last = 0.0
+
+    def advance(report: "Report") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _TRAINING_LINE_SECONDS:
+            last = now
+            note(f"{report.share:4.0%}  {training_line(report)}")
+
+    yield advance, lambda remark: note(f"{remark} …")
+
+
+def training_line(report: "Report") -> str:
+    """Say how a training stands, in a line."""
+    scalars = report.record.scalars
+    parts = [
+        f"{scalars['steps_per_second']:,.0f} steps/s",
+        f"return {scalars['return']:.5g}",
+        f"best {report.best:.5g}",
+    ]
+    if report.seconds_left == report.seconds_left:
+        parts.append(f"{report.seconds_left:.0f} s left")
+    return ", ".join(parts)

@@ -41,8 +41,10 @@ def write_folder(folder: Path, policy: Policy) -> None:
     """
     files = write_bundle(policy)
     target = folder.resolve()
-    if target.exists() and not (target.is_dir() and (is_bundle(target) or not any(target.iterdir()))):
-        raise InputError(f"`{folder}` exists and is no bundle", "give a new folder, or remove that one first")
+    if target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= set(files)):
+        raise InputError(
+            f"`{folder}` exists and holds more than a bundle", "give a new folder, or remove that one first"
+        )
     fresh = target.with_name(f".{target.name}.{os.getpid()}.part")
     old = target.with_name(f".{target.name}.{os.getpid()}.old")
     try:

@@ -1,0 +1,156 @@
+"""`longshore evaluate`: what trained policies are worth on traces that they have not met, beside plain policies."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longshore.cli.compare import (
+    DEFAULT_POLICIES,
+    NodesOption,
+    ReportOption,
+    SetOption,
+    check_report,
+    load_traces,
+    render,
+    write_reports,
+)
+from longshore.cli.compilation import keep_compiled_programs
+from longshore.cli.output import JsonOption, emit, note
+from longshore.cli.progress import stages
+
+if TYPE_CHECKING:
+    from longshore.core.trace import Trace
+    from longshore.evaluation.comparison import Comparison, Row
+    from longshore.evaluation.series import Series
+
+_DEFAULTS = {"workload": "test1", "objective": "el-rl", "lag_seconds": 0.0}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command(name="evaluate")(evaluate)
+
+
+def evaluate(
+    bundles: Annotated[list[str], typer.Argument(help="Folders of bundles.", metavar="BUNDLE...")],
+    workload: Annotated[str | None, typer.Option(help="A workload or a trace file; by default the bundle's own.")] = None,
+    objective: Annotated[str | None, typer.Option(help="Objective; by default what the bundle was trained for.")] = None,
+    nodes: NodesOption = None,
+    parameters: SetOption = None,
+    seeds: Annotated[int, typer.Option(help="How many traces; every policy meets the same ones.", min=1)] = 10,
+    first_seed: Annotated[int, typer.Option(help="The first seed; trainings use seeds from 1000000.", min=0)] = 0,
+    lag: Annotated[float | None, typer.Option(help="Scrape interval, seconds; by default as in training.", min=0)] = None,
+    policies: Annotated[str, typer.Option(help="Policies to compare with, separated by commas.")] = DEFAULT_POLICIES,
+    report: ReportOption = None,
+    json_mode: JsonOption = False,
+) -> None:
+    """Compare trained policies with plain ones on traces of their own workload that they have not met."""
+    keep_compiled_programs()
+    check_report(report)
+    others = [name.strip() for name in policies.split(",") if name.strip()]
+    found: list[Comparison] = []
+    runs: list[Series] = []
+    firsts: dict[str, Trace] = {}
+    with stages() as tell:
+        for setting, members in _groups(bundles, workload, objective, nodes, parameters, lag).items():
+            names = [*members, *(name for name in others if name not in members)]
+            compared, traces = _compare(setting, names, first_seed, seeds, tell)
+            found.append(compared)
+            if report is not None:
+                runs += _runs(compared, traces[0], members)
+                firsts[compared.workload] = traces[0]
+        if report is not None:
+            write_reports(found, runs, firsts, report, datetime.now(UTC))
+    payload = {"comparisons": [one.to_json() for one in found]}
+    emit(json_mode, payload, lambda: _render(found, bundles))
+
+
+Setting = tuple[str, str, float, tuple[str, ...]]
+"""Workload, objective, lag, and the workload's parameters as `name=value`."""
+
+
+def _groups(
+    bundles: list[str],
+    workload: str | None,
+    objective: str | None,
+    nodes: int | None,
+    parameters: list[str] | None,
+    lag: float | None,
+) -> dict[Setting, list[str]]:
+    """Say which bundles are compared on what: each on its own, unless something else was asked for."""
+    found: dict[Setting, list[str]] = {}
+    for bundle in bundles:
+        own = _own_setting(bundle)
+        config = dict(own.get("workload_config", {})) if workload is None else {}
+        config |= {} if nodes is None else {"nodes": nodes}
+        texts = (*(f"{name}={value}" for name, value in config.items()), *(parameters or ()))
+        setting = (
+            workload or str(own["workload"]),
+            objective or str(own["objective"]),
+            float(own["lag_seconds"]) if lag is None else lag,
+            texts,
+        )
+        found.setdefault(setting, []).append(bundle)
+    return found
+
+
+def _own_setting(bundle: str) -> dict[str, Any]:
+    from longshore.policies.bundle_folder import read_folder
+
+    folder = Path(bundle)
+    if not folder.exists() and "@" in bundle:  # weights for this run stand behind it
+        folder = Path(bundle.rpartition("@")[0])
+    policy = read_folder(folder)
+    return {**_DEFAULTS, "objective": policy.objective, **policy.provenance}
+
+
+def _compare(
+    setting: Setting, names: list[str], first_seed: int, seeds: int, tell: Any
+) -> "tuple[Comparison, list[Trace]]":
+    from longshore.evaluation.comparison import compare_traces
+
+    workload, objective, lag, parameters = setting
+    traces, given = load_traces(workload, None, list(parameters), range(first_seed, first_seed + seeds))
+    found = compare_traces(
+        workload, traces, names, objective, first_seed=first_seed, lag_seconds=lag, progress=tell
+    )
+    return replace(found, parameters=given), traces
+
+
+def _runs(found: "Comparison", trace: "Trace", members: list[str]) -> "list[Series]":
+    from longshore.evaluation.series import simulate_trace
+
+    names = [found.baseline, *members]
+    return [
+        simulate_trace(
+            found.workload, trace, name, found.objective, seed=found.seeds[0], lag_seconds=found.lag_seconds
+        )
+        for name in names
+    ]
+
+
+def _render(found: "list[Comparison]", bundles: list[str]) -> None:
+    for number, one in enumerate(found):
+        if number:
+            print()
+        render(one)
+        note("")
+        for row in one.rows:
+            if row.policy.rstrip("/") in [bundle.rstrip("/") for bundle in bundles]:
+                note(_verdict(one, row))
+
+
+def _verdict(found: "Comparison", row: "Row") -> str:
+    """Say in a sentence how a policy stands to the baseline and to the optimum."""
+    reward, difference = row.metrics["reward"], row.differences.get("reward")
+    parts = [f"{row.policy}: reward {reward.mean:.5g}"]
+    bound = found.bounds.get("reward")
+    if bound is not None and bound.value is not None and bound.value > 0:
+        kind = "the optimum" if bound.is_exact else "the bound"
+        parts.append(f"{reward.mean / bound.value:.1%} of {kind} {bound.value:.5g} ({bound.method})")
+    if difference is not None:
+        parts.append(f"{found.baseline} {difference.mean:+.5g} [{difference.low:+.5g}, {difference.high:+.5g}]")
+    return ", ".join(parts)
