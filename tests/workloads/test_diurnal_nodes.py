@@ -1,6 +1,6 @@
 """Tests of the mixed machines."""
 
-from longshore.workloads.diurnal_nodes import SHAPES, ZONE_LATENCY_MS, make_nodes, zone_of
+from longshore.workloads.diurnal_nodes import SHAPES, ZONE_LATENCY_MS, choose_shapes, make_nodes, zone_of
 from longshore.workloads.draw import Draw
 
 
@@ -26,3 +26,11 @@ def test_some_images_are_present_already() -> None:
     nodes = make_nodes(Draw("any", 2), 30, ["a:1", "b:1"])
     assert {image.names for node in nodes for image in node.images} == {("a:1",), ("b:1",)}
     assert any(not node.images for node in nodes)
+
+
+def test_shapes_are_chosen_by_name():
+    assert [shape.name for shape in choose_shapes("old, small")] == ["old", "small"]
+
+
+def test_no_names_choose_all_shapes():
+    assert choose_shapes("") == SHAPES

@@ -37,6 +37,7 @@ DIGESTS = {
     "background": "5739f287176d8265",
     "poisson": "5ac6ce4d4c9a69e1",
     "diurnal": "ac6b9b3284538609",
+    "fill": "d0e0369a985f5d67",
     "burst": "19e8131b86542b03",
     "churn": "263658aa38db9782",
 }

@@ -36,13 +36,19 @@ def register(app: typer.Typer) -> None:
 
 def evaluate(
     bundles: Annotated[list[str], typer.Argument(help="Folders of bundles.", metavar="BUNDLE...")],
-    workload: Annotated[str | None, typer.Option(help="A workload or a trace file; by default the bundle's own.")] = None,
-    objective: Annotated[str | None, typer.Option(help="Objective; by default what the bundle was trained for.")] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="A workload or a trace file; by default the bundle's own.")
+    ] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="Objective; by default what the bundle was trained for.")
+    ] = None,
     nodes: NodesOption = None,
     parameters: SetOption = None,
     seeds: Annotated[int, typer.Option(help="How many traces; every policy meets the same ones.", min=1)] = 10,
     first_seed: Annotated[int, typer.Option(help="The first seed; trainings use seeds from 1000000.", min=0)] = 0,
-    lag: Annotated[float | None, typer.Option(help="Scrape interval, seconds; by default as in training.", min=0)] = None,
+    lag: Annotated[
+        float | None, typer.Option(help="Scrape interval, seconds; by default as in training.", min=0)
+    ] = None,
     policies: Annotated[str, typer.Option(help="Policies to compare with, separated by commas.")] = DEFAULT_POLICIES,
     report: ReportOption = None,
     json_mode: JsonOption = False,
@@ -114,9 +120,7 @@ def _compare(
 
     workload, objective, lag, parameters = setting
     traces, given = load_traces(workload, None, list(parameters), range(first_seed, first_seed + seeds))
-    found = compare_traces(
-        workload, traces, names, objective, first_seed=first_seed, lag_seconds=lag, progress=tell
-    )
+    found = compare_traces(workload, traces, names, objective, first_seed=first_seed, lag_seconds=lag, progress=tell)
     return replace(found, parameters=given), traces
 
 
@@ -125,9 +129,7 @@ def _runs(found: "Comparison", trace: "Trace", members: list[str]) -> "list[Seri
 
     names = [found.baseline, *members]
     return [
-        simulate_trace(
-            found.workload, trace, name, found.objective, seed=found.seeds[0], lag_seconds=found.lag_seconds
-        )
+        simulate_trace(found.workload, trace, name, found.objective, seed=found.seeds[0], lag_seconds=found.lag_seconds)
         for name in names
     ]
 
@@ -152,5 +154,6 @@ def _verdict(found: "Comparison", row: "Row") -> str:
         kind = "the optimum" if bound.is_exact else "the bound"
         parts.append(f"{reward.mean / bound.value:.1%} of {kind} {bound.value:.5g} ({bound.method})")
     if difference is not None:
-        parts.append(f"{found.baseline} {difference.mean:+.5g} [{difference.low:+.5g}, {difference.high:+.5g}]")
+        interval = f"[{difference.low:+.5g}, {difference.high:+.5g}]"
+        parts.append(f"{difference.mean:+.5g} {interval} against {found.baseline}")
     return ", ".join(parts)

@@ -65,9 +65,7 @@ def _fields(module: str, class_name: str) -> dict[str, Hyperparameter]:
     return found
 
 
-def _class_body(
-    tree: ast.Module, module: str, class_name: str, inherited: dict[str, Hyperparameter]
-) -> list[ast.stmt]:
+def _class_body(tree: ast.Module, module: str, class_name: str, inherited: dict[str, Hyperparameter]) -> list[ast.stmt]:
     origin = {
         alias.asname or alias.name: (statement.module or "", alias.name)
         for statement in tree.body

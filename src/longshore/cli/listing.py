@@ -9,8 +9,18 @@ from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.core.errors import LongshoreError, UnknownNameError
 from longshore.core.registry import Registry
 
-ROOMS = ("filters", "policies", "objectives", "workloads")
-"""Rooms with a registry; docs/generate.py and the matrix tests read this too."""
+REGISTRIES = {
+    "filters": "longshore.filters:REGISTRY",
+    "policies": "longshore.policies:REGISTRY",
+    "objectives": "longshore.objectives:REGISTRY",
+    "workloads": "longshore.workloads:REGISTRY",
+    "learners": "longshore.agents:LEARNERS",
+    "networks": "longshore.agents:NETWORKS",
+}
+ROOMS = tuple(REGISTRIES)
+"""What has a registry; docs/generate.py and the matrix tests read this too."""
+PRESETS = "presets"
+"""Listed too, though it is no registry: a preset is a table and not a unit."""
 
 
 def register(app: typer.Typer) -> None:
@@ -25,19 +35,21 @@ def registry_of(room: str) -> Registry:
         UnknownNameError: if no room of that name has a registry.
     """
     if room not in ROOMS:
-        raise UnknownNameError("list", room, ROOMS)
-    registry = importlib.import_module(f"longshore.{room}").REGISTRY
+        raise UnknownNameError("list", room, (*ROOMS, PRESETS))
+    module, _, attribute = REGISTRIES[room].partition(":")
+    registry = getattr(importlib.import_module(module), attribute)
     assert isinstance(registry, Registry)
     return registry
 
 
 def list_units(
-    room: Annotated[str, typer.Argument(help="One of: " + ", ".join(ROOMS) + ".", metavar="WHAT", show_default=False)],
+    room: Annotated[
+        str, typer.Argument(help="One of: " + ", ".join((*ROOMS, PRESETS)) + ".", metavar="WHAT", show_default=False)
+    ],
     json_mode: JsonOption = False,
 ) -> None:
-    """List filters, policies, objectives or workloads with what each does."""
-    registry = registry_of(room)
-    units = [_unit(registry, name) for name in registry.names()]
+    """List filters, policies, objectives, workloads, learners, networks or presets with what each does."""
+    kind, units = _units(room)
 
     def render() -> None:
         if units:
@@ -45,7 +57,16 @@ def list_units(
         else:
             note(f"no {room} yet")
 
-    emit(json_mode, {"room": room, "kind": registry.kind, "units": units}, render)
+    emit(json_mode, {"room": room, "kind": kind, "units": units}, render)
+
+
+def _units(room: str) -> tuple[str, list[dict[str, str | None]]]:
+    if room != PRESETS:
+        registry = registry_of(room)
+        return registry.kind, [_unit(registry, name) for name in registry.names()]
+    from longshore.training.presets import PRESETS as TABLE
+
+    return "preset", [{"name": name, "description": one.description, "broken": None} for name, one in TABLE.items()]
 
 
 def _unit(registry: Registry, name: str) -> dict[str, str | None]:

@@ -83,7 +83,8 @@ def training() -> "Iterator[tuple[Callable[[Report], None], Callable[[str], None
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[told]}"))
+        told = TextColumn("{task.fields[told]}")
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), told)
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task("training", total=1.0, told="")
             yield (

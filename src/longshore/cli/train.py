@@ -7,7 +7,7 @@ training has. They are read from the source (`cli.hyperparameters`) when the com
 import inspect
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +43,7 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(
         cls=TrainGroup,
         invoke_without_command=True,
+        subcommand_metavar="LEARNER [OPTIONS]",
         help="Train a policy. `longshore train LEARNER --help` lists every hyperparameter.",
         rich_markup_mode=None,
     )
@@ -63,9 +64,8 @@ class TrainGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Build a learner's command."""
         if cmd_name not in LEARNERS.names():
-            return None
-        network = self._named_network or DEFAULT_NETWORK
-        return build_command(cmd_name, network)
+            raise UnknownNameError("learner", cmd_name, LEARNERS.names())
+        return build_command(cmd_name, self._named_network or DEFAULT_NETWORK)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Look which network is named: its hyperparameters are flags too."""
@@ -78,19 +78,22 @@ def build_command(learner: str, network: str) -> Any:
 
     def command(**given: Any) -> None:
         own = {key: given.pop(key) for key in list(given) if key.startswith((_LEARNER, _NETWORK))}
-        learner_config = _given(own, _LEARNER)
-        start(learner, learner_config=learner_config, network_config=_given(own, _NETWORK), **given)
+        start(learner, _given(own, _LEARNER), _given(own, _NETWORK), given)
 
-    shared = list(inspect.signature(start, eval_str=True).parameters.values())[3:]
+    shared = inspect.signature(shared_options).parameters.values()
     own = [_parameter(one, _LEARNER, "") for one in hyperparameters(LEARNERS, learner)]
     own += [_parameter(one, _NETWORK, "network-") for one in hyperparameters(NETWORKS, network)]
     signature = inspect.Signature([*own, *shared])
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
-    help_text = f"{first_line(LEARNERS, learner)}\n\nThe flags of `--network {network}` are among these; name another to see its own."
+    help_text = (
+        f"{first_line(LEARNERS, learner)} With the flags of the network `{network}`; name another to see its own."
+    )
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"]}
-    app.command(name=learner, help=help_text, context_settings=settings)(command)
+    app.command(name=learner, help=help_text, short_help=first_line(LEARNERS, learner), context_settings=settings)(
+        command
+    )
     return typer.main.get_command(app)
 
 
@@ -119,10 +122,7 @@ def resume_run(
     _train(plan, resume, resume=True, overwrite=False, device=device, sinks=sinks, json_mode=json_mode)
 
 
-def start(
-    learner: str,
-    learner_config: dict[str, Any],
-    network_config: dict[str, Any],
+def shared_options(
     network: Annotated[str, typer.Option(help="The network: " + ", ".join(NETWORKS.table) + ".")] = DEFAULT_NETWORK,
     objective: Annotated[str, typer.Option(help="Objective: a name, `name=weight,…` or YAML.")] = "el-rl",
     workload: Annotated[str, typer.Option(help="A workload's name (`longshore list workloads`).")] = "test1",
@@ -132,13 +132,16 @@ def start(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of all that is drawn in training.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="Trainings at once; the best of them is kept.", min=1)] = 1,
-    out: Annotated[Path | None, typer.Option(help="The run's folder; by default runs/WORKLOAD-OBJECTIVE-LEARNER.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder; by default runs/WORKLOAD-OBJECTIVE-LEARNER.")
+    ] = None,
     preset: Annotated[str, typer.Option(help="Named hyperparameters: `longshore list presets`.")] = "default",
     prior: Annotated[str, typer.Option(metavar="HEURISTIC", help="Correct this heuristic (hybrid).")] = "",
-    guide: Annotated[str, typer.Option(help="What imitation clones and DQN explores by: a heuristic, …")] = "",
+    guide: Annotated[str, typer.Option(help="What imitation clones and DQN explores by, such as a heuristic.")] = "",
     dial: Annotated[bool, typer.Option("--dial", help="Train for all weights of the terms; give them later.")] = False,
     limit: Annotated[str, typer.Option(help="To be kept before anything else: `p99_latency_ms<=25`.")] = "",
     lag: Annotated[float, typer.Option(help="How old latency readings can be, seconds.", min=0)] = 0.0,
+    filters: Annotated[str, typer.Option(help="The filter set that it chooses behind.")] = "upstream+latency",
     training_traces: Annotated[int, typer.Option(help="Traces to train on.", min=1)] = 24,
     selection_traces: Annotated[int, typer.Option(help="Traces by which the best policy is selected.", min=1)] = 12,
     evaluations: Annotated[int, typer.Option(help="How often the policy is judged on them.", min=1)] = 20,
@@ -150,38 +153,43 @@ def start(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin again where a run was stopped.")] = False,
     json_mode: JsonOption = False,
 ) -> None:
-    """Train one learner."""
+    """Hold the options that every learner's command has; `start` is given their values."""
+
+
+def start(
+    learner: str, learner_config: dict[str, Any], network_config: dict[str, Any], options: Mapping[str, Any]
+) -> None:
+    """Train one learner; `options` are those of `shared_options` by name."""
     from longshore.cli.compare import parse_parameters
     from longshore.training.presets import find_preset
 
-    chosen = find_preset(preset, learner)
-    network, network_config = _with_preset(chosen, network, network_config)
-    given = parse_parameters(parameters) | ({} if nodes is None else {"nodes": nodes})
+    chosen = find_preset(options["preset"], learner)
+    network, network_config = _with_preset(chosen, options["network"], network_config)
+    nodes = {} if options["nodes"] is None else {"nodes": options["nodes"]}
     _prepare_jax()
     from longshore.training.plan import Plan
 
+    same = ("objective", "workload", "seed", "seeds", "selection_traces", "evaluations", "filters")
     plan = Plan(
         learner=learner,
         network=network,
         learner_config={**chosen.learners.get(learner, {}), **learner_config},
         network_config=network_config,
-        objective=objective,
-        workload=workload,
-        workload_config=given,
-        seed=seed,
-        seeds=seeds,
-        traces=training_traces,
-        selection_traces=selection_traces,
-        evaluations=evaluations,
-        lag_seconds=lag,
-        prior=prior,
-        guide=guide,
-        dial=dial,
-        limit=limit,
+        workload_config=parse_parameters(options["parameters"]) | nodes,
+        traces=options["training_traces"],
+        lag_seconds=options["lag"],
+        **{name: options[name] for name in (*same, "prior", "guide", "dial", "limit")},
     )
-    folder = out or Path("runs") / "-".join(_word(part) for part in (workload, objective, learner))
-    sinks = _sinks(tensorboard, wandb, mlflow)
-    _train(plan, folder, resume=resume, overwrite=overwrite, device=device, sinks=sinks, json_mode=json_mode)
+    folder = options["out"] or Path("runs") / "-".join(_word(part) for part in (plan.workload, plan.objective, learner))
+    _train(
+        plan,
+        folder,
+        resume=options["resume"],
+        overwrite=options["overwrite"],
+        device=options["device"],
+        sinks=_sinks(options["tensorboard"], options["wandb"], options["mlflow"]),
+        json_mode=options["json_mode"],
+    )
 
 
 def tensorboard(
@@ -214,9 +222,7 @@ def _train(
 
     with training() as (progress, tell):
         watchers = Watchers(progress, tell)
-        found = train(
-            plan, out, resume=resume, overwrite=overwrite, device=device, sinks=sinks, watchers=watchers
-        )
+        found = train(plan, out, resume=resume, overwrite=overwrite, device=device, sinks=sinks, watchers=watchers)
     emit(json_mode, _payload(found), lambda: _render(found))
     if found.policy is None:
         note(f"stopped after {found.decided} decisions; go on with `longshore train --resume {out}`")
@@ -249,7 +255,9 @@ def _render(found: "Result") -> None:
     if len(found.returns) > 1:
         note(f"\nthe {len(found.returns)} trainings: " + ", ".join(f"{value:.6g}" for value in found.returns))
     if found.policy is not None:
-        note(f"\nthe policy is in `{found.out}`; on traces that it was not selected on: `longshore evaluate {found.out}`")
+        note(
+            f"\nthe policy is in `{found.out}`; on traces that it was not selected on: `longshore evaluate {found.out}`"
+        )
 
 
 def _reads(plan: "Plan") -> tuple[str, ...]:
@@ -283,13 +291,15 @@ def _with_preset(preset: Any, network: str, config: dict[str, Any]) -> tuple[str
 
 
 def _parameter(one: Hyperparameter, prefix: str, flag_prefix: str) -> inspect.Parameter:
-    kind = _TYPES.get(one.kind, str)
+    kind: Any = _TYPES.get(one.kind, str)
     flag = f"--{flag_prefix}{one.flag}"
     names = (f"{flag}/--no-{flag_prefix}{one.flag}",) if kind is bool else (flag,)
     shown = f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
     option = typer.Option(*names, help=f"{one.help} [default: {shown}]", show_default=False)
     annotation = Annotated[kind | None, option]
-    return inspect.Parameter(prefix + one.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return inspect.Parameter(
+        prefix + one.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=annotation
+    )
 
 
 def _given(values: dict[str, Any], prefix: str) -> dict[str, Any]:

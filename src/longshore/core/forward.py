@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.ops import Array, namespace, segment_sum
+from longshore.core.ops import Array, largest_row, namespace, row_product, segment_sum, weighted_sum
 
 ROWS, PRIOR, PREFERENCE = "rows", "prior", "preference"
 INPUTS = (ROWS, PRIOR, PREFERENCE)
@@ -70,11 +70,13 @@ class Kind(NamedTuple):
 
 
 def _linear(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
-    return given[0] @ tensors[0] + tensors[1]
+    return row_product(given[0], tensors[0]) + tensors[1]
 
 
 def _relu(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
-    return namespace(given[0]).maximum(given[0], 0)
+    xp = namespace(given[0])
+    # The same in NumPy, where `maximum` with one number is three times slower.
+    return np.clip(given[0], 0, np.inf) if xp is np else xp.maximum(given[0], 0)
 
 
 def _tanh(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
@@ -105,11 +107,13 @@ def _mean_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Ar
     xp = namespace(given[0])
     # As a product with 0 and 1: several times faster in NumPy than choosing, then adding up.
     weights = inputs.is_real.astype(given[0].dtype)
-    return weights @ given[0] / xp.maximum(weights.sum(), 1)
+    return weighted_sum(weights, given[0]) / xp.maximum(weights.sum(), 1)
 
 
 def _max_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
     xp = namespace(given[0])
+    if xp is np and inputs.is_real.all():
+        return largest_row(given[0])
     most = xp.where(inputs.is_real[:, None], given[0], -xp.inf).max(axis=0)
     return xp.where(inputs.is_real.any(), most, 0).astype(given[0].dtype)
 
@@ -131,7 +135,7 @@ def _mean_app(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Arra
     """The mean over the nodes that run pods of the same owner or service, each as often as it runs one; else 0."""
     xp = namespace(given[0])
     weights = xp.where(inputs.is_real, inputs.app, 0).astype(given[0].dtype)
-    return weights @ given[0] / xp.maximum(weights.sum(), 1)
+    return weighted_sum(weights, given[0]) / xp.maximum(weights.sum(), 1)
 
 
 def _flatten(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:

@@ -61,6 +61,71 @@ def ratio(numerator: Array, denominator: Array) -> Array:
     return top / (bottom + (top - top))
 
 
+# OpenBLAS, which NumPy brings along, computes a product on the calling thread alone up to these sizes.
+_LONE_PRODUCT = 1 << 18
+_LONE_VECTOR_PRODUCT = 9 << 10
+
+
+def row_product(rows: Array, matrix: Array) -> Array:
+    """Multiply rows [n, k] (or one row [k]) by a matrix [k, m].
+
+    NumPy goes by blocks of rows, so small that BLAS starts no threads: for products of this size threads cost more than
+    they bring, and where the cores are busy a decision would wait milliseconds for them.
+    """
+    if namespace(rows) is not np or rows.ndim == 1 or matrix.size == 0:
+        return rows @ matrix
+    most = _LONE_VECTOR_PRODUCT if matrix.shape[1] == 1 else _LONE_PRODUCT
+    block = max(most // matrix.size, 1)
+    if rows.shape[0] <= block:
+        return rows @ matrix
+    return _product_by_blocks(rows, np.asarray(matrix), block)
+
+
+def _product_by_blocks(rows: Array, matrix: Array, block: int) -> Array:
+    """Multiply block by block, in one call: columns that lie in one piece are cut up as they lie, not copied."""
+    width, end = rows.shape[1], rows.shape[0] // block * block
+    product = np.empty((rows.shape[0], matrix.shape[1]), np.result_type(rows, matrix))
+    if rows.flags.f_contiguous:
+        blocks = rows.T[:, :end].reshape(width, -1, block).transpose(1, 2, 0)
+    else:
+        blocks = rows[:end].reshape(-1, block, width)
+    np.matmul(blocks, matrix, out=product[:end].reshape(-1, block, matrix.shape[1]))
+    if end < rows.shape[0]:
+        np.matmul(rows[end:], matrix, out=product[end:])
+    return product
+
+
+def weighted_sum(weights: Array, rows: Array) -> Array:
+    """Add rows [n, m] up, each times its weight [n]: [m]; by blocks in NumPy, as `row_product`."""
+    block = max(_LONE_VECTOR_PRODUCT // max(rows.shape[1], 1), 1)
+    if namespace(rows) is not np or rows.shape[0] <= block:
+        return weights @ rows
+    end = rows.shape[0] // block * block
+    parts = weights[:end].reshape(-1, 1, block) @ rows[:end].reshape(-1, block, rows.shape[1])
+    return parts.sum(axis=(0, 1)) + weights[end:] @ rows[end:]
+
+
+def largest_row(rows: Array) -> Array:
+    """Return the largest value of every column of [n, m]."""
+    if namespace(rows) is not np or rows.shape[0] < 4 * _FOLD:
+        return rows.max(axis=0)
+    # Many rows side by side as one: NumPy pays for every row that it goes over, however short.
+    end = rows.shape[0] // _FOLD * _FOLD
+    most = rows[:end].reshape(-1, _FOLD * rows.shape[1]).max(axis=0).reshape(_FOLD, -1).max(axis=0)
+    return np.maximum(most, rows[end:].max(axis=0)) if end < rows.shape[0] else most
+
+
+_FOLD = 32
+
+
+def pick(rows: Array, columns: Array) -> Array:
+    """Return of every row of [n, m] the value in its own column [n]."""
+    xp = namespace(rows)
+    if xp is np:
+        return rows.ravel().take(np.arange(0, rows.size, rows.shape[1]) + columns)
+    return xp.take_along_axis(rows, columns[:, None], axis=1)[:, 0]
+
+
 def hash_uint32(seed: Array, step: Array, items: Array) -> Array:
     """Mix seed, step and item numbers into uniform uint32, the same bits in NumPy and JAX.
 

@@ -1,9 +1,8 @@
 """Which devices a run uses, and how its arrays lie on them.
 
-Several devices share one program: the trainings of several seeds are dealt out where their number allows it, which needs
-no talk between devices; otherwise the environments of each training are.
+Several devices share one program: the trainings of several seeds are dealt out where their number allows it, which
+needs no talk between devices; otherwise the environments of each training are.
 """
-
 
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -36,7 +35,7 @@ def find_devices(kind: str | None = None) -> tuple[jax.Device, ...]:
 
 def device_text(devices: tuple[jax.Device, ...]) -> str:
     """Name the devices for people."""
-    return f"{len(devices)} × {devices[0].device_kind}" if len(devices) > 1 else devices[0].device_kind
+    return f"{len(devices)} of {devices[0].device_kind}" if len(devices) > 1 else devices[0].device_kind
 
 
 class Layout:
@@ -67,5 +66,3 @@ class Layout:
 
     def _sharding(self, *axes: str | None) -> NamedSharding:
         return NamedSharding(self._mesh, PartitionSpec(*axes))
-
-

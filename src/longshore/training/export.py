@@ -17,7 +17,7 @@ from longshore.core.errors import LongshoreError
 from longshore.core.features import feature_specs
 from longshore.core.forward import needed, tensor_names
 from longshore.core.ops import Array
-from longshore.core.policy import Envelope, Policy, Weight
+from longshore.core.policy import Envelope, Interval, Policy, Weight
 from longshore.objectives.weighted import objective_name
 from longshore.simulator.params import SimParams
 from longshore.training.checkpoint import write_whole
@@ -68,7 +68,7 @@ def make_policy(
     trim = getattr(prepared.program.learner, "trimmed", dict)
     tensors = {tensor: np.asarray(leaf) for tensor, leaf in trim(trained).items()}
     returns = np.asarray(state.best_return)
-    metrics = {"selection_return": float(returns[best_seed(state)])}
+    metrics: dict[str, float | Interval] = {"selection_return": float(returns[best_seed(state)])}
     metrics |= {f"selection_return_{baseline}": value for baseline, value in baselines.items()}
     return Policy(
         name=name,
@@ -133,7 +133,9 @@ def compile_envelope(prepared: Prepared, state: TrainState) -> Callable[[Mapping
         return judged.low.min(axis=(0, 1)), judged.high.max(axis=(0, 1))
 
     params = prepared.data.bank.params
-    shapes = {name: jax.ShapeDtypeStruct(state.best[name].shape[1:], state.best[name].dtype) for name in tensor_names(ops)}
+    shapes = {
+        name: jax.ShapeDtypeStruct(state.best[name].shape[1:], state.best[name].dtype) for name in tensor_names(ops)
+    }
     compiled = jax.jit(bounds).lower(shapes, params).compile()
 
     def run(tensors: Mapping[str, Array]) -> Envelope:

@@ -168,7 +168,9 @@ def stored_plan(out: Path) -> Plan:
     """
     path = out / FOLDER / PLAN_FILE
     if not path.is_file():
-        raise InputError(f"there is no training run in `{out}`", "name the folder that `longshore train --out` was given")
+        raise InputError(
+            f"there is no training run in `{out}`", "name the folder that `longshore train --out` was given"
+        )
     try:
         return read_plan(msgspec.json.decode(path.read_bytes()))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

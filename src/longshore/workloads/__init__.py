@@ -16,6 +16,7 @@ REGISTRY = Registry(
         "background": "longshore.workloads.background:Background",
         "poisson": "longshore.workloads.poisson:Poisson",
         "diurnal": "longshore.workloads.diurnal:Diurnal",
+        "fill": "longshore.workloads.fill:Fill",
         "burst": "longshore.workloads.burst:Burst",
         "churn": "longshore.workloads.churn:Churn",
     },

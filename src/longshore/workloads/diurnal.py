@@ -15,7 +15,7 @@ from longshore.workloads.apps import App, mean_share
 from longshore.workloads.arrivals import create
 from longshore.workloads.base import check_range, in_order, seconds
 from longshore.workloads.diurnal_apps import NAMESPACES, limit_rare, make_apps, make_services
-from longshore.workloads.diurnal_nodes import ZONE_LATENCY_MS, make_nodes, zone_of
+from longshore.workloads.diurnal_nodes import ZONE_LATENCY_MS, choose_shapes, make_nodes, zone_of
 from longshore.workloads.draw import Draw
 
 DAY_SECONDS, HOUR_SECONDS = 86400.0, 3600.0
@@ -45,6 +45,8 @@ class Diurnal:
     """Applications, the number of classes that a policy meets."""
     constrained_share: float = 0.4
     """Share of the applications with constraints; 0.4 of 40 uses each trait at least once."""
+    shapes: str = ""
+    """Kinds of machines, separated by commas (`small,medium,large,old`); empty = all."""
 
     def __post_init__(self) -> None:
         check_range(self, "nodes", 6)
@@ -55,12 +57,14 @@ class Diurnal:
             check_range(self, field, 0, above=True)
         for field in ("swing", "constrained_share"):
             check_range(self, field, 0, 1)
+        choose_shapes(self.shapes)
 
     def trace(self, seed: int) -> Trace:
         """Make the trace; the seed draws machines, sizes, arrivals and lifetimes. It ends with the last day."""
         draw = Draw("diurnal", seed)
         apps, rare = make_apps(draw, self.apps, self.constrained_share)
-        nodes = make_nodes(draw, self.nodes, [app.spec.containers[0].image for app in apps])
+        images = [app.spec.containers[0].image for app in apps]
+        nodes = make_nodes(draw, self.nodes, images, choose_shapes(self.shapes))
         # Of a rare application, one pod to four nodes at a time: even at the busiest hour most of them find a place.
         num_running = self.load / mean_share(apps, nodes)
         apps = limit_rare(apps, rare, self.nodes / 4.0 / num_running)

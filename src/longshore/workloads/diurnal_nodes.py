@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from longshore.core.errors import UnknownNameError
 from longshore.core.node import Image, Node, Taint
 from longshore.core.queries import ZONE_KEY
 from longshore.workloads.draw import Draw
@@ -40,9 +41,23 @@ SHAPES = (
 )
 
 
-def make_nodes(draw: Draw, count: int, images: Sequence[str]) -> tuple[Node, ...]:
+def make_nodes(draw: Draw, count: int, images: Sequence[str], shapes: Sequence[Shape] = SHAPES) -> tuple[Node, ...]:
     """Make the nodes; every zone, taint and disk is there from six nodes on, whatever the seed."""
-    return tuple(_node(draw, number, name, images) for number, name in enumerate(numbered("node", count)))
+    return tuple(_node(draw, number, name, images, shapes) for number, name in enumerate(numbered("node", count)))
+
+
+def choose_shapes(names: str) -> tuple[Shape, ...]:
+    """Return shapes by their names, separated by commas; all if there is none.
+
+    Raises:
+        UnknownNameError: no such shape.
+    """
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    known = {shape.name: shape for shape in SHAPES}
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError("shape", name, known)
+    return tuple(known[name] for name in dict.fromkeys(wanted)) or SHAPES
 
 
 def zone_of(node: Node) -> str:
@@ -50,8 +65,8 @@ def zone_of(node: Node) -> str:
     return dict(node.labels)[ZONE_KEY]
 
 
-def _node(draw: Draw, number: int, name: str, images: Sequence[str]) -> Node:
-    shape = draw.weighted(SHAPES, [shape.weight for shape in SHAPES])
+def _node(draw: Draw, number: int, name: str, images: Sequence[str], shapes: Sequence[Shape]) -> Node:
+    shape = draw.weighted(shapes, [shape.weight for shape in shapes])
     zone = ZONES[number % len(ZONES)]
     labels = {
         ZONE_KEY: zone,

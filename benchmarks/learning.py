@@ -1,0 +1,136 @@
+"""The learning results of docs/results/learning.md: every row is trained, selected and reported by this program.
+
+    python benchmarks/learning.py list                       the rows
+    python benchmarks/learning.py run ROW… --out DIR         train and report rows, one JSON file each
+    python benchmarks/learning.py baselines --out DIR        the heuristics and bounds beside them
+    python benchmarks/learning.py table DIR                  the tables in Markdown
+
+Training traces have seeds from 1,000,000, selection traces from 2,000,000, report traces from 0. A row trains five
+seeds at once; each training keeps its best policy by the selection traces, and the report shows all five.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from learning_rows import BASELINE_POLICIES, MATRIX, ROWS, Row
+
+
+def run(name: str, out: Path) -> None:
+    """Train and report one row."""
+    import jax
+    import numpy as np
+
+    from longshore.simulator.play import compile_traces
+    from longshore.training.plan import Plan
+    from longshore.training.prepare import prepare
+    from longshore.training.report import report
+    from longshore.workloads.build import build_workload
+
+    row: Row = {**ROWS, **MATRIX}[name]
+    started = time.monotonic()
+    plan = Plan(**row.plan)
+    prepared = prepare(plan)
+    program, data = prepared.program, prepared.data
+    state = program.init(data, jax.vmap(jax.random.PRNGKey)(np.arange(plan.seed, plan.seed + plan.seeds)))
+    curve, chunks = [], 0
+    while chunks < prepared.chunks if prepared.steps == 0 else int(np.asarray(state.decided).min()) < prepared.steps:
+        state, figures = program.chunk(data, state)
+        chunks += 1
+        curve.append([round(time.monotonic() - started, 2), np.asarray(figures["selection_return"]).tolist()])
+    trained = time.monotonic() - started
+    found: dict[str, Any] = {
+        "row": name,
+        "plan": plan.to_json(),
+        "features": list(program.task.features),
+        "seconds_to_train": round(trained, 1),
+        "decisions": np.asarray(state.decided).tolist(),
+        "selection_return": np.asarray(state.best_return).tolist(),
+        "selection_worth": np.asarray(state.best_worth).tolist(),
+        "curve": curve,
+        "reports": [],
+    }
+    for case in row.cases:
+        workload = build_workload(case.workload, case.config)
+        traces = compile_traces([workload.trace(seed) for seed in range(row.report_seeds)], lag_seconds=case.lag)
+        for dial in case.dials or [None]:
+            preference = None if dial is None else np.array(dial, np.float32)
+            metrics = report(program.task, program.blueprint, state.best, traces, preference)
+            found["reports"].append(
+                {
+                    "workload": case.workload,
+                    "config": dict(case.config),
+                    "lag": case.lag,
+                    "dial": dial,
+                    "metrics": {key: value.tolist() for key, value in metrics.items()},
+                }
+            )
+    found["seconds"] = round(time.monotonic() - started, 1)
+    (out / f"{name}.json").write_text(json.dumps(found))
+    best = int(np.argmax(found["selection_worth"]))
+    shown = {
+        key: [float(f"{np.nanmean(one):.5g}") for one in found["reports"][0]["metrics"][key]]
+        for key in ("reward", "active_nodes", "cpu_variance", "watts_idle_off", "hard_violations")
+    }
+    print(f"{name}: {trained:.0f} s, selected training {best}, {shown}", flush=True)
+
+
+def baselines(out: Path, only: str = "") -> None:
+    """Play the heuristics on the same report traces."""
+    from longshore.evaluation.comparison import compare
+
+    done = set()
+    for row in (*ROWS.values(), *MATRIX.values()):
+        for case in row.cases:
+            key = case.key(row.plan["objective"])
+            if key in done or (only and only not in key):
+                continue
+            done.add(key)
+            found = compare(
+                case.workload,
+                list(BASELINE_POLICIES),
+                row.plan["objective"],
+                seeds=row.report_seeds,
+                parameters=case.config,
+                lag_seconds=case.lag,
+                filters="upstream",
+                has_bounds=case.has_bounds,
+            )
+            (out / f"baseline-{key}.json").write_text(json.dumps(found.to_json()))
+            print(key, {one.policy: round(one.metrics["reward"].mean, 4) for one in found.rows}, flush=True)
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list")
+    running = commands.add_parser("run")
+    running.add_argument("rows", nargs="+")
+    others = commands.add_parser("baselines")
+    others.add_argument("--only", default="", help="a part of the key")
+    for one in (running, others):
+        one.add_argument("--out", type=Path, default=Path("learning-results"))
+    tables = commands.add_parser("table")
+    tables.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    if arguments.command == "list":
+        print("\n".join([*ROWS, *MATRIX]))
+    elif arguments.command == "run":
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        for name in arguments.rows:
+            run(name, arguments.out)
+    elif arguments.command == "baselines":
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        baselines(arguments.out, arguments.only)
+    else:
+        from learning_table import render
+
+        sys.stdout.write(render(arguments.folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""What `learning.py` trains: one row per claim, and the matrix of every learner with every network that it takes."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+IDLE_OFF_WATTS = "terms: [{name: watts, switch_off_idle: true}]"
+SEEDS = 5
+BASELINE_POLICIES = (
+    "kube-default", "random", "round-robin", "least-allocated", "most-allocated", "best-fit", "worst-fit", "first-fit",
+    "low-power", "energy-latency", "lowest-latency",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """Where a trained policy is reported."""
+
+    workload: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    lag: float = 0.0
+    dials: Sequence[Sequence[float]] = ()
+    has_bounds: bool = True
+
+    def key(self, objective: str) -> str:
+        """Return a name for the file of the baselines on this case."""
+        settings = "-".join(f"{name}={value}" for name, value in self.config.items())
+        parts = [self.workload, settings, f"lag{self.lag:g}" if self.lag else "", objective]
+        return re.sub(r"[^\w.=-]+", "_", "-".join(part for part in parts if part))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One training (of several seeds) and where it is reported."""
+
+    plan: Mapping[str, Any]
+    cases: tuple[Case, ...]
+    report_seeds: int = 12
+
+
+def _row(objective: str, workload: str, *cases: Case, config: Mapping[str, Any] | None = None, **plan: Any) -> Row:
+    config = config or {}
+    base = {"objective": objective, "workload": workload, "workload_config": config, "seeds": SEEDS}
+    return Row({**base, **plan}, cases or (Case(workload, config),))
+
+
+_FEW_PODS = {"constrained_share": 0.0, "days": 0.2}
+_TRANSFER = {"nodes": 8, "pods": 320, "shapes": "small,medium", **_FEW_PODS}
+
+# Lifetimes are long against the time between arrivals: what a placement costs shows late.
+_LONG = {"discount": 0.98, "steps": 1_500_000, "envs": 128}
+
+ROWS: dict[str, Row] = {
+    **{f"ee-{test}": _row("ee", test) for test in ("test1", "test2")},
+    **{
+        f"el-rl-{test}": _row("el-rl", test, Case(test), Case(test, lag=15.0))
+        for test in ("test1", "test2")
+    },
+    "el-rl-test1-lag15": _row("el-rl", "test1", Case("test1", lag=15.0), lag_seconds=15.0),
+    "variance-deployments": _row(
+        "variance",
+        "deployments",
+        *(Case("deployments", {"load": load}, has_bounds=False) for load in (0.2, 0.4, 0.6, 0.88)),
+        config={"load": 0.6, "resets": 1},
+        learner_config={"discount": 0.9},
+    ),
+    "watts-fill": _row(IDLE_OFF_WATTS, "fill", config={"nodes": 8}),
+    "watts-fill-evolution": _row(IDLE_OFF_WATTS, "fill", config={"nodes": 8}, learner="evolution"),
+    "watts-diurnal-evolution": _row(
+        IDLE_OFF_WATTS,
+        "diurnal",
+        Case("diurnal", {"nodes": 8}),
+        config={"nodes": 8, "pods": 400, "days": 0.5},
+        learner="evolution",
+        learner_config={"generations": 100, "traces": 8},
+        traces=48,
+    ),
+    "watts-diurnal": _row(
+        IDLE_OFF_WATTS,
+        "diurnal",
+        Case("diurnal", {"nodes": 8}),
+        config={"nodes": 8, "pods": 400, "days": 0.5},
+        learner_config=_LONG,
+        traces=48,
+    ),
+    **{
+        f"{objective}-memory-pods-{learner}": _row(
+            objective, "memory-pods", learner=learner, learner_config=config, traces=48
+        )
+        for objective in ("compress", "balance")
+        for learner, config in (
+            ("qtable", {"may_defer": False}), ("dqn", {"steps": 400_000}), ("ppo", {}), ("evolution", {}),
+        )
+    },
+    **{
+        f"transfer-{learner}-{network}": _row(
+            IDLE_OFF_WATTS,
+            "diurnal",
+            *(
+                Case("diurnal", {"nodes": 8 * times, "pods": 320 * times, **_FEW_PODS}, has_bounds=False)
+                for times in (1, 2, 4, 8, 16, 32)
+            ),
+            config=_TRANSFER,
+            learner=learner,
+            network=network,
+            learner_config=config,
+            traces=48,
+        )
+        for learner, network, config in (
+            ("evolution", "linear", {"generations": 100}),
+            ("evolution", "deepsets", {"generations": 100}),
+            ("ppo", "deepsets", _LONG),
+        )
+    },
+    "hybrid-watts-diurnal": _row(
+        IDLE_OFF_WATTS,
+        "diurnal",
+        Case("diurnal", {"nodes": 8}),
+        config={"nodes": 8, "pods": 400, "days": 0.5},
+        prior="low-power",
+        learner_config=_LONG,
+        traces=48,
+    ),
+    "dial-ee-lb": _row(
+        "ee=1,lb=1",
+        "test1",
+        Case("test1", dials=[(1.0 - share, share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]),
+        dial=True,
+        learner_config={"steps": 1_000_000},
+    ),
+    "limit-p99": _row(
+        IDLE_OFF_WATTS,
+        "diurnal",
+        Case("diurnal", {"nodes": 8}),
+        config={"nodes": 8, "pods": 400, "days": 0.5},
+        limit="p99_latency_ms<=25",
+        learner_config=_LONG,
+        traces=48,
+    ),
+    "no-limit-p99": _row(
+        IDLE_OFF_WATTS,
+        "diurnal",
+        Case("diurnal", {"nodes": 8}),
+        config={"nodes": 8, "pods": 400, "days": 0.5},
+        learner_config=_LONG,
+        traces=48,
+    ),
+}
+
+_NETWORKS = ("linear", "mlp", "deepsets", "gnn")
+_MATRIX_TASKS = {
+    "ee": ("ee", "test1", {}, "most-allocated"),
+    "el-rl": ("el-rl", "test1", {}, "energy-latency"),
+    "watts": (IDLE_OFF_WATTS, "fill", {"nodes": 4}, "low-power"),
+}
+
+MATRIX: dict[str, Row] = {
+    f"matrix-{task}-{learner}-{network}": _row(
+        objective,
+        workload,
+        config=config,
+        learner=learner,
+        network=network,
+        learner_config={"resource": "cpu", "may_defer": False} if learner == "qtable" else {},
+        guide=guide if learner == "imitation" else "",
+    )
+    for task, (objective, workload, config, guide) in _MATRIX_TASKS.items()
+    for learner in ("qtable", "dqn", "actor_critic", "ppo", "evolution", "imitation")
+    for network in (("table",) if learner == "qtable" else _NETWORKS)
+}

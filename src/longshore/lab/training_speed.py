@@ -1,0 +1,247 @@
+"""How fast training is: seconds to a return beside a plain step-by-step loop, and steps per second on an accelerator.
+
+Every measurement is a process of its own without a cache of compiled programs, so that starting Python and compiling
+count for all alike. The plain loop is `benchmarks/cleanrl_style_dqn.py`. On a machine that has only JAX and a few
+packages the accelerator's figures come from `python -m longshore.lab.training_speed --gpu`.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from longshore.core.errors import InputError, LongshoreError
+from longshore.training.devices import find_devices
+from longshore.training.plan import Plan
+from longshore.training.prepare import prepare
+
+OURS = ("dqn", "ppo", "evolution")
+PLAIN = "cleanrl-style dqn"
+TARGET = 117.4
+"""99 % of the exact optimum of el-rl on test1, 118.6."""
+BAR = 1 / 20
+_LEARNER_OF_PLAIN = "dqn"
+_PLAIN_LOOP = Path(__file__).parents[3] / "benchmarks" / "cleanrl_style_dqn.py"
+# Starting, preparing and judging are not on the plain loop's clock.
+_SPARE_SECONDS = 300.0
+_TIMED_CHUNKS = 2
+
+Tell = Callable[[str], None]
+
+
+class Goal(NamedTuple):
+    """What is to be reached."""
+
+    workload: str = "test1"
+    objective: str = "el-rl"
+    target: float = TARGET
+    """Mean return on the selection traces."""
+    limit_seconds: float = 600.0
+
+
+class Race(NamedTuple):
+    """One training towards the goal."""
+
+    trainer: str
+    seed: int
+    seconds: float
+    """Wall clock from the start of the process; to the limit, if the return was not reached."""
+    decisions: int
+    reached: float
+    """The best return on the selection traces so far."""
+    is_reached: bool
+    first_seconds: float | None = None
+    """Until the first chunk was done: start, preparation and compilation, with that chunk's own work."""
+    decisions_per_second: float | None = None
+    """After compilation; of the plain loop over all of its time."""
+
+
+class Speed(NamedTuple):
+    """Trained steps per second on one device."""
+
+    device: str
+    learner: str
+    nodes: int
+    agents: int
+    envs: int
+    """Environments of each agent."""
+    segment: int
+    first_seconds: float
+    """Until the first chunk was done, compilation included."""
+    steps_per_second: float
+    """Events played and learnt from, of all agents together."""
+    decisions_per_second: float
+
+
+def race(
+    goal: Goal, seeds: Sequence[int] = (0,), trainers: Sequence[str] = (*OURS, PLAIN), tell: Tell | None = None
+) -> list[Race]:
+    """Train towards the goal with every trainer and every seed, one after the other.
+
+    Raises:
+        LongshoreError: one of the processes failed.
+    """
+    found = []
+    for trainer in trainers:
+        for seed in seeds:
+            found.append(_run_apart(goal, trainer, seed))
+            if tell is not None:
+                last = found[-1]
+                tell(f"{trainer}, seed {seed}: {last.reached:.1f} after {last.seconds:.1f} s, {last.decisions} decisions")
+    return found
+
+
+def summary(races: Sequence[Race], trainer: str = _LEARNER_OF_PLAIN) -> dict[str, object]:
+    """Compare one of our trainers with the plain loop: medians over the seeds, and their ratio.
+
+    Where the plain loop did not arrive in half of its runs, its time and so the ratio are only a bound.
+    """
+    own, plain = ([one for one in races if one.trainer == name] for name in (trainer, PLAIN))
+    if not own or not plain:
+        return {}
+    seconds = {name: statistics.median(one.seconds for one in runs) for name, runs in (("own", own), ("plain", plain))}
+    ratio = seconds["own"] / seconds["plain"]
+    is_bound = statistics.median(one.is_reached for one in plain) < 1
+    return {
+        "trainer": trainer,
+        "seconds": seconds["own"],
+        "plain_seconds": seconds["plain"],
+        "ratio": ratio,
+        "is_upper_bound": is_bound,
+        "bar": BAR,
+        "is_met": all(one.is_reached for one in own) and ratio <= BAR,
+    }
+
+
+def race_one(goal: Goal, trainer: str, seed: int, started: float) -> Race:
+    """Train in this process, with the learner's own hyperparameters, until the goal or the end.
+
+    `started` is when the process was, as `time.time` says it.
+    """
+    plan = Plan(learner=trainer, network="deepsets", workload=goal.workload, objective=goal.objective, seed=seed)
+    prepared = prepare(plan)
+    state = prepared.program.init(prepared.data, jax.vmap(jax.random.PRNGKey)(np.array([seed])))
+    seconds, first, reached, decided, chunks = 0.0, 0.0, -np.inf, 0, 0
+    while reached < goal.target and seconds < goal.limit_seconds and chunks < prepared.chunks:
+        state, figures = prepared.program.chunk(prepared.data, state)
+        reached, decided = float(figures["selection_best"][0]), int(figures["decided"][0])
+        seconds, chunks = time.time() - started, chunks + 1
+        first = first or seconds
+    # The goal may be reached with the first chunk, which is the one that is compiled: two more for the speed.
+    before = time.time()
+    for _ in range(2):
+        state, figures = prepared.program.chunk(prepared.data, state)
+    speed = (int(figures["decided"][0]) - decided) / (time.time() - before)
+    return Race(trainer, seed, seconds, decided, reached, reached >= goal.target, first, speed)
+
+
+def measure_speed(
+    plan: Plan, *, envs: int, segment: int, updates: int, agents: int = 1, device: str | None = None
+) -> Speed:
+    """Train some updates and time them once they are compiled; judging the policy is part of it, as it is of a run.
+
+    Args:
+        plan: of a learner that plays environments; its `seeds` and sizes are set here.
+        envs: environments of each agent.
+        segment: steps of each environment between updates.
+        updates: in each of the three chunks, of which the last two are timed.
+        agents: trained at once.
+        device: `cpu` or `gpu`; None = what JAX prefers.
+    """
+    chosen = find_devices(device)[0]
+    # About half of the steps are decisions: `steps` is what makes a chunk have so many updates.
+    sizes = {"envs": envs, "segment": segment, "steps": max(envs * segment * updates // 2, 1)}
+    plan = replace(plan, seeds=agents, evaluations=1, learner_config={**plan.learner_config, **sizes})
+    with jax.default_device(chosen):
+        started = time.perf_counter()
+        prepared = prepare(plan)
+        state = prepared.program.init(prepared.data, jax.vmap(jax.random.PRNGKey)(np.arange(agents)))
+        state, figures = prepared.program.chunk(prepared.data, state)
+        before = int(np.asarray(figures["decided"]).sum())
+        first = time.perf_counter() - started
+        started = time.perf_counter()
+        for _ in range(_TIMED_CHUNKS):
+            state, figures = prepared.program.chunk(prepared.data, state)
+        decided = int(np.asarray(figures["decided"]).sum()) - before
+        seconds = time.perf_counter() - started
+    steps = _TIMED_CHUNKS * prepared.program.updates * envs * segment * agents
+    nodes = prepared.data.selection.is_present.shape[-1]
+    name = f"{chosen.platform}: {chosen.device_kind}"
+    return Speed(name, plan.learner, nodes, agents, envs, segment, first, steps / seconds, decided / seconds)
+
+
+def accelerator_cells(device: str | None = "gpu", factor: float = 1.0) -> Iterator[Speed]:
+    """Measure PPO on DeepSets at 16 nodes: one agent with thousands of environments, then 1,024 agents at once.
+
+    `factor` makes everything smaller, to try it where there is no accelerator.
+    """
+    plan = Plan(
+        learner="ppo", network="deepsets", workload="poisson", objective="ee",
+        workload_config={"nodes": 16, "pods": 480}, traces=8, selection_traces=2,
+    )  # fmt: skip
+    for agents, envs in ((1, 4096), (1, 16384), (1024, 16)):
+        agents, envs = max(round(agents * factor), 1), max(round(envs * factor), 2)
+        yield measure_speed(plan, envs=envs, segment=64, updates=max(round(16 * factor), 1), agents=agents, device=device)
+
+
+def _run_apart(goal: Goal, trainer: str, seed: int) -> Race:
+    """Run one training as a process of its own."""
+    told = ("--workload", goal.workload, "--objective", goal.objective, "--target", str(goal.target))
+    told = (*told, "--limit-seconds", str(goal.limit_seconds), "--seed", str(seed))
+    if trainer == PLAIN:
+        if not _PLAIN_LOOP.is_file():
+            raise InputError(f"`{_PLAIN_LOOP.name}` is not installed", "run this from a checkout of longshore")
+        command = [sys.executable, str(_PLAIN_LOOP), *told]
+    else:
+        command = [sys.executable, "-m", __name__, *told, "--race", trainer, "--started", str(time.time())]
+    environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    environment |= {"JAX_ENABLE_COMPILATION_CACHE": "false", "JAX_PLATFORMS": "cpu"}
+    limit = goal.limit_seconds + _SPARE_SECONDS
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
+    if done.returncode:
+        raise LongshoreError(f"{trainer}, seed {seed}, ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if trainer != PLAIN:
+        return Race(**found)
+    speed = found["decisions"] / found["seconds"]
+    return Race(
+        PLAIN, seed, found["seconds"], found["decisions"], found["return"], found["is_reached"], None, speed
+    )  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Be one of the processes of a race, or measure an accelerator; JSON on stdout, one object a line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpu", action="store_true", help="measure the accelerator")
+    parser.add_argument("--device", default="gpu", help="with --gpu: cpu to try it without one")
+    parser.add_argument("--factor", type=float, default=1.0, help="with --gpu: makes everything smaller")
+    parser.add_argument("--race", choices=OURS)
+    parser.add_argument("--started", type=float, default=time.time())
+    parser.add_argument("--seed", type=int, default=0)
+    for name, value in Goal()._asdict().items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+    given = vars(parser.parse_args(arguments))
+    if given["gpu"]:
+        for cell in accelerator_cells(given["device"], given["factor"]):
+            sys.stdout.write(json.dumps(cell._asdict()) + "\n")
+            sys.stdout.flush()
+    elif given["race"]:
+        goal = Goal(**{name: given[name] for name in Goal._fields})
+        found = race_one(goal, given["race"], given["seed"], given["started"])
+        sys.stdout.write(json.dumps(found._asdict()) + "\n")
+    else:
+        parser.error("give --gpu or --race")
+
+
+if __name__ == "__main__":
+    main()
