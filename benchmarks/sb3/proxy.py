@@ -1,4 +1,4 @@
-"""A Gymnasium environment that is played by another process: `serve.py` beside this file, run by longshore's own Python.
+"""A Gymnasium environment that another process plays: `serve.py` beside this file, run by longshore's own Python.
 
 Debian's torch was built for NumPy 1, JAX needs NumPy 2: one process cannot hold both. Needs only Gymnasium and NumPy.
 """

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from longshore.cli.main import main
+from longshore.lab import training_speed
 from longshore.lab.build import oracle_path
 from longshore.lab.oracle import proof
 
@@ -47,3 +48,52 @@ def test_bench_semantics_puts_both_times_beside_each_other(capsys: pytest.Captur
     cells = json.loads(capsys.readouterr().out)["cells"]
     assert {cell["pod"] for cell in cells} == {"plain", "node-affinity", "spread", "inter-pod", "everything"}
     assert all(cell["nodes"] == 10 and cell["ours_ms"] > 0 and cell["upstream_ms"] > 0 for cell in cells)
+
+
+def finished_races(*_arguments: object, **_options: object) -> list[training_speed.Race]:
+    return [
+        training_speed.Race("dqn", 0, 10.0, 10_240, 118.6, True, 10.0, 50_000.0),
+        training_speed.Race(training_speed.PLAIN, 0, 600.0, 500_000, 110.0, False, None, 833.0),
+    ]
+
+
+def test_bench_training_reports_every_race_and_the_ratio(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(training_speed, "race", finished_races)
+    assert run("training", "--seeds", "1", "--json") == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["goal"] == {"workload": "test1", "objective": "el-rl", "target": 117.4, "limit_seconds": 600.0}
+    assert [race["trainer"] for race in payload["races"]] == ["dqn", training_speed.PLAIN]
+    (compared,) = payload["compared"]
+    assert compared["ratio"] == pytest.approx(10 / 600)
+    assert compared["is_upper_bound"] is True
+
+
+def test_bench_training_says_that_a_ratio_is_only_a_bound(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(training_speed, "race", finished_races)
+    assert run("training") == 0
+    assert "ratio at most 0.017; bar 0.050: met" in capsys.readouterr().out
+
+
+def test_bench_training_on_a_device_gives_steps_per_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    cell = training_speed.Speed("gpu: H", "ppo", 16, 1024, 16, 64, 60.0, 6e6, 3e6)
+    monkeypatch.setattr(training_speed, "accelerator_cells", lambda device: iter([cell] if device == "gpu" else []))
+    assert run("training", "--device", "gpu", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["cells"][0]["steps_per_second"] == 6e6
+
+
+def test_bench_inference_puts_the_cache_beside_the_plain_path(capsys: pytest.CaptureFixture[str]):
+    assert run("inference", "--nodes", "10", "--repeats", "5", "--series", "1", "--json") == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["schema"] == 1
+    assert payload["blas"]
+    assert [cell["workload"] for cell in payload["cells"]] == ["test1", "diurnal"]
+    for cell in payload["cells"]:
+        assert (cell["nodes"], cell["network"]) == (10, "deepsets-32")
+        for name in ("median_us", "p99_us", "cached_median_us", "cached_p99_us", "filters_median_us", "ratio"):
+            assert cell[name] > 0

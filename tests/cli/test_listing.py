@@ -64,3 +64,11 @@ def test_a_broken_unit_of_another_package_is_shown_with_its_reason(
     units = json.loads(capsys.readouterr().out)["units"]
     assert units[0]["broken"] is None
     assert "no_such_package" in units[1]["broken"]
+
+
+def test_presets_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    listing.list_units("presets", json_mode=True)
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["kind"] == "preset"
+    assert {"default", "thesis", "energy-seed", "kwok-seed"} <= {unit["name"] for unit in payload["units"]}
+    assert all(unit["description"] for unit in payload["units"])

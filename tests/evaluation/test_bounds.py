@@ -31,7 +31,7 @@ def test_no_policy_is_better(
             reached = values[bound.metric][counts, trace]
             gap = bound.value - reached if METRICS[bound.metric].better == "more" else reached - bound.value
             assert (gap >= -1e-9 * max(1.0, abs(bound.value))).all(), bound
-    assert set(num_checked) == {"reward", "active_nodes", "watts", "watts_idle_off", "peak_nodes"}
+    assert set(num_checked) == {"reward", "active_nodes", "watts", "watts_idle_off", "peak_nodes", "peak_watts_idle_off"}
     assert min(num_checked.values()) >= len(PLAYED) * 8, num_checked
 
 

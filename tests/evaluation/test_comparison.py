@@ -42,7 +42,7 @@ def test_packing_reaches_the_bound_and_limits_are_kept(test1: Comparison) -> Non
 
 def test_bounds_are_exact_and_not_passed(test1: Comparison) -> None:
     assert test1.bounds["reward"].method == "dp"
-    for name in ("reward", "active_nodes", "watts", "watts_idle_off", "peak_nodes"):
+    for name in ("reward", "active_nodes", "watts", "watts_idle_off", "peak_nodes", "peak_watts_idle_off"):
         assert test1.bounds[name].is_exact, name
     for one in test1.rows:
         assert one.metrics["reward"].mean <= test1.bounds["reward"].value + 1e-9

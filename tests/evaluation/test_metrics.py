@@ -41,6 +41,7 @@ def measured() -> Measured:
         reward=row(1.0, 2.0, 0.0, 4.0, 8.0, 0.0),
         latency_ms=row(10.0, 20.0, np.nan, 60.0, 5.0, np.nan),
         is_beyond_limit=row(0, 0, 0, 1, 0, 0, dtype=bool),
+        is_beyond_soft=row(0, 1, 0, 1, 0, 0, dtype=bool),
         active_nodes=row(1, 2, 2, 2, 2, 2, dtype=np.int32),
         cpu_variance=row(0.0, 0.1, 0.1, 0.3, 0.9, 0.9),
         watts_idle_on=row(300.0, 310.0, 310.0, 330.0, 900.0, 900.0),
@@ -66,8 +67,10 @@ def test_values_by_hand() -> None:
         "latency_p99_ms": 60.0,
         "hard_violations": 1.0,
         "hard_violation_share": 1 / 3,
+        "late_after_change": 0.0,
         "watts": (300 * 2 + 310 * 3 + 330 * 5) / 10,
         "watts_idle_off": (100 * 2 + 200 * 3 + 220 * 5) / 10,
+        "peak_watts_idle_off": 220.0,
         "kwh": (300 * 2 + 310 * 3 + 330 * 5) / 3.6e6,
         "kwh_idle_off": (100 * 2 + 200 * 3 + 220 * 5) / 3.6e6,
         "pending": 0.6,
@@ -125,3 +128,14 @@ def test_a_trace_of_one_moment_is_measured_at_its_end() -> None:
 
 def test_the_docs_have_the_table() -> None:
     assert render_table() in DOCS.read_text(encoding="utf-8")
+
+
+def test_first_placement_after_a_change_is_the_one_that_counts() -> None:
+    kinds = row(Kind.LATENCY, Kind.CREATE, Kind.CREATE, Kind.LATENCY, Kind.CREATE, Kind.IDLE, dtype=np.int32)
+    found = measured()
+    outcome = found.outcome._replace(kind=kinds, time=row(10.0, 11.0, 12.0, 13.0, 14.0, 14.0))
+    outcome = outcome._replace(node=row(-1, 1, 1, -1, 0, -1, dtype=np.int32))
+    # After the first change the second pod is late, after the second change the first one is.
+    late = row(0, 0, 1, 0, 1, 0, dtype=bool)
+    runs = make_runs([compile_trace(TRACE)], found._replace(outcome=outcome, is_beyond_soft=late))
+    assert measure_all(runs)["late_after_change"].tolist() == [[1.0]]

@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 from jax_support import assert_same_trees
 from longshore.core.errors import InputError
 from longshore.training.checkpoint import Position, read_checkpoint, write_checkpoint
-from longshore.training.plan import Plan
+from longshore.training.plan import Plan, read_plan
 from longshore.training.program import TrainState
 
 PLAN = Plan(learner="dqn")
@@ -45,7 +45,8 @@ def path(tmp_path: Path) -> Path:
 def test_what_is_read_is_what_was_written(path: Path):
     found = read_checkpoint(path, PLAN, make_state())
     assert_same_trees(found.state, make_state())
-    assert found.position == position()
+    assert (found.position.chunks, found.position.seconds, found.position.made_by) == (3, 1.5, {"jax": "1"})
+    assert read_plan(found.position.plan) == PLAN
 
 
 def test_nothing_but_the_checkpoint_is_left_in_the_folder(path: Path):

@@ -1,11 +1,16 @@
 """`longshore bench`: the commands behind the figures in the docs."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.output import JsonOption, emit, note, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from longshore.lab.training_speed import Race
 
 Workers = Annotated[int, typer.Option(help="Processes; each also runs an oracle of its own.", min=1)]
 
@@ -16,6 +21,8 @@ def register(app: typer.Typer) -> None:
     group.command(name="oracle")(oracle)
     group.command(name="semantics")(semantics)
     group.command(name="simulator")(simulator)
+    group.command(name="inference")(inference)
+    group.command(name="training")(training)
     app.add_typer(group, name="bench")
 
 
@@ -92,6 +99,64 @@ def simulator(
     headers = cells[0]._fields
     payload = {"device": device_name(), "cells": [cell._asdict() for cell in cells]}
     emit(json_mode, payload, lambda: write_table(headers, [tuple(_number(value) for value in cell) for cell in cells]))
+
+
+def inference(
+    nodes: Annotated[list[int] | None, typer.Option(help="Cluster sizes; may be given several times.", min=6)] = None,
+    repeats: Annotated[int, typer.Option(help="Decisions in a series.", min=3)] = 300,
+    series: Annotated[int, typer.Option(help="Series; the one with the lowest median counts.", min=1)] = 10,
+    json_mode: JsonOption = False,
+) -> None:
+    """Time one decision of a DeepSets policy in NumPy, with and without the row cache, and the filters apart."""
+    from longshore.lab.inference_speed import DEFAULT_SIZES, WORKLOADS, Cell, blas_name, measure
+
+    cells = []
+    for size in nodes or DEFAULT_SIZES:
+        note(f"{size} nodes …")
+        cells += [measure(size, workload, repeats, series) for workload in WORKLOADS]
+    payload = {"blas": blas_name(), "cells": [cell._asdict() for cell in cells]}
+    emit(json_mode, payload, lambda: write_table(Cell._fields, [tuple(map(_number, cell)) for cell in cells]))
+
+
+def training(
+    workload: Annotated[str, typer.Option(help="What is trained on.")] = "test1",
+    objective: Annotated[str, typer.Option(help="What is rewarded.")] = "el-rl",
+    target: Annotated[float, typer.Option(help="Return on the selection traces to reach.")] = 117.4,
+    seeds: Annotated[int, typer.Option(help="Trainings of each kind; the ratio is that of the medians.", min=1)] = 3,
+    limit_seconds: Annotated[float, typer.Option(help="How long a training may take.", min=0)] = 600.0,
+    device: Annotated[
+        str | None, typer.Option(help="`cpu` or `gpu`: measure steps per second there instead of the race.")
+    ] = None,
+    json_mode: JsonOption = False,
+) -> None:
+    """Time training to a return beside a plain step-by-step loop, compilation included; or steps per second."""
+    from longshore.lab import training_speed
+
+    if device is not None:
+        cells = []
+        for cell in training_speed.accelerator_cells(device):
+            note(f"{cell.agents} agents with {cell.envs} environments each: {cell.steps_per_second:.0f} steps/s")
+            cells.append(cell)
+        headers = training_speed.Speed._fields
+        payload: dict[str, object] = {"cells": [cell._asdict() for cell in cells]}
+        emit(json_mode, payload, lambda: write_table(headers, [tuple(map(_number, cell)) for cell in cells]))
+        return
+    goal = training_speed.Goal(workload, objective, target, limit_seconds)
+    races = training_speed.race(goal, range(seeds), tell=note)
+    compared = training_speed.summaries(races)
+    payload = {"goal": goal._asdict(), "races": [one._asdict() for one in races], "compared": compared}
+    emit(json_mode, payload, lambda: _render_training(races, compared))
+
+
+def _render_training(races: "Sequence[Race]", compared: "Sequence[Mapping[str, object]]") -> None:
+    write_table(races[0]._fields, [tuple(map(_number, one)) for one in races])
+    for one in compared:
+        at_most = "at most " if one["is_upper_bound"] else ""
+        verdict = "met" if one["is_met"] else "not met"
+        print(
+            f"{one['trainer']}: {one['seconds']:.1f} s, plain loop {one['plain_seconds']:.1f} s, "
+            f"ratio {at_most}{one['ratio']:.3f}; bar {one['bar']:.3f}: {verdict}"
+        )
 
 
 def _number(cell: object) -> str:

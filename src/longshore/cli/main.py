@@ -26,9 +26,11 @@ COMMANDS = (
     "longshore.cli.place",
     "longshore.cli.compare",
     "longshore.cli.train",
+    "longshore.cli.sweep",
     "longshore.cli.evaluate",
     "longshore.cli.models",
     "longshore.cli.demo",
+    "longshore.cli.notebook",
     "longshore.cli.bench",
 )
 

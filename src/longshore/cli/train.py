@@ -162,10 +162,13 @@ def start(
     """Train one learner; `options` are those of `shared_options` by name."""
     from longshore.cli.compare import parse_parameters
     from longshore.training.presets import find_preset
+    from longshore.workloads.build import build_workload
 
     chosen = find_preset(options["preset"], learner)
     network, network_config = _with_preset(chosen, options["network"], network_config)
-    nodes = {} if options["nodes"] is None else {"nodes": options["nodes"]}
+    given = parse_parameters(options["parameters"])
+    given |= {} if options["nodes"] is None else {"nodes": options["nodes"]}
+    built = build_workload(options["workload"], given)
     _prepare_jax()
     from longshore.training.plan import Plan
 
@@ -175,7 +178,7 @@ def start(
         network=network,
         learner_config={**chosen.learners.get(learner, {}), **learner_config},
         network_config=network_config,
-        workload_config=parse_parameters(options["parameters"]) | nodes,
+        workload_config={name: getattr(built, name) for name in given},  # as numbers, not as text
         traces=options["training_traces"],
         lag_seconds=options["lag"],
         **{name: options[name] for name in (*same, "prior", "guide", "dial", "limit")},
@@ -248,8 +251,7 @@ def _render(found: "Result") -> None:
         f"\n{what}, {plan.objective} on {plan.workload}: {found.decided} decisions in {found.seconds:.0f} s; "
         "mean return on the selection traces\n"
     )
-    best = max(found.returns)
-    rows = [(str(found.out), best), *found.baselines.items()]
+    rows = [(str(found.out), found.best_return), *found.baselines.items()]
     rows.sort(key=lambda row: -row[1])
     write_table(("policy", "return"), [(name, f"{value:.6g}") for name, value in rows])
     if len(found.returns) > 1:

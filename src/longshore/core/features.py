@@ -12,17 +12,24 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from longshore.core.arrays import ClusterArrays
 from longshore.core.errors import InputError, UnknownNameError
 from longshore.core.feature_view import MEMORY_COLUMN, View
 from longshore.core.gpu import WHOLE_GPU_MILLI, free_milli
 from longshore.core.ops import Array
-from longshore.core.power import CPU_COLUMN, added_watts
+from longshore.core.power import CPU_COLUMN
 
 SIMULATOR, STANDALONE, PLUGIN = "simulator", "standalone", "plugin"
 EVERYWHERE = (SIMULATOR, STANDALONE, PLUGIN)
 IN_PYTHON = (SIMULATOR, STANDALONE)
 """The plugin knows neither the devices inside a node nor the counter table."""
+
+POD, NODE, READING, STATE, CLUSTER, ELSEWHERE = "pod", "node", "reading", "state", "cluster", "elsewhere"
+"""What a feature depends on, beside the pod and what the nodes are: nothing (the same for all nodes), nothing (for each
+node its own), the node's readings, those and what runs on the node, what runs anywhere (the same for all nodes), what
+runs anywhere (for each node its own). `policies.row_cache` computes again only what can have changed."""
 
 # Where a reading counts one half. Limits of user-facing services lie around 25 ms; the others are middling nodes'.
 HALF_LATENCY_MS = 25.0
@@ -41,6 +48,8 @@ class Feature:
     normalisation: str
     compute: Callable[[View], Array]
     """Gives [nodes], or a scalar that is the same for all nodes; bits as booleans."""
+    scope: str
+    """What it depends on: one of `POD` to `ELSEWHERE`."""
     where: tuple[str, ...] = EVERYWHERE
     version: int = 1
 
@@ -50,13 +59,17 @@ def _after_pods(view: View) -> Array:
 
 
 def _free(view: View, column: int) -> Array:
-    allocatable = view.arrays.nodes.allocatable[:, column]
-    free = view.xp.maximum(allocatable - view.arrays.state.requested[:, column], 0)
-    return view.of_most(free, view.most(allocatable))
+    free = view.arrays.nodes.allocatable[:, column] - view.arrays.state.requested[:, column]
+    most = view.largest.cpu if column == CPU_COLUMN else view.largest.memory
+    return view.of_most(view.xp.maximum(free, 0), most)
 
 
 def _request(view: View, column: int) -> Array:
     return view.cut(view.request(column) / view.xp.maximum(view.mean(view.arrays.nodes.allocatable[:, column]), 1.0))
+
+
+def _added_watts(view: View, now: Array) -> Array:
+    return view.of_most(view.watts_after - now, view.largest.watts)
 
 
 def _pod_gpu(view: View) -> Array:
@@ -110,7 +123,7 @@ def _neighbours(view: View) -> Array:
     terms = view.arrays.classes.preferred
     if terms.query.shape[1] == 0:
         return view.nothing()
-    return view.of_most(view.pods_near(terms, view.arrays.classes.preferred_weight[view.pod_class][:, None]))
+    return view.of_most(view.pods_near(terms, view.arrays.classes.preferred_weight[view.pod_class]))
 
 
 _BIT = "0 or 1"
@@ -120,157 +133,171 @@ _MOST = "by the cluster's largest"
 
 FEATURES: tuple[Feature, ...] = (
     # The node before the placement.
-    Feature("node_cpu_used", "ratio", "CPU: requested by allocatable", _CUT, lambda v: v.cpu_used),
-    Feature("node_memory_used", "ratio", "memory: requested by allocatable", _CUT, lambda v: v.memory_used),
+    Feature("node_cpu_used", "ratio", "CPU: requested by allocatable", _CUT, lambda v: v.cpu_used, STATE),
+    Feature("node_memory_used", "ratio", "memory: requested by allocatable", _CUT, lambda v: v.memory_used, STATE),
     Feature(
         "node_pods_used", "ratio", "pods by the number that the node allows", _CUT,
-        lambda v: v.cut(v.arrays.state.pod_count / v.xp.maximum(v.arrays.nodes.allowed_pods, 1)),
+        lambda v: v.cut(v.arrays.state.pod_count / v.xp.maximum(v.arrays.nodes.allowed_pods, 1)), STATE,
     ),
     Feature(
         "node_cpu_free", "milli-CPU", "CPU that is not requested", "by the largest node's CPU",
-        lambda v: _free(v, CPU_COLUMN),
+        lambda v: _free(v, CPU_COLUMN), STATE,
     ),
     Feature(
         "node_memory_free", "bytes", "memory that is not requested", "by the largest node's memory",
-        lambda v: _free(v, MEMORY_COLUMN),
+        lambda v: _free(v, MEMORY_COLUMN), STATE,
     ),
-    Feature("node_is_on", "bit", "the node has a pod", _BIT, lambda v: v.is_on),
+    Feature("node_is_on", "bit", "the node has a pod", _BIT, lambda v: v.is_on, STATE),
     # The node after it.
-    Feature("after_cpu_used", "ratio", "CPU used with the pod on the node", _CUT, lambda v: v.cpu_after),
-    Feature("after_memory_used", "ratio", "memory used with the pod on the node", _CUT, lambda v: v.memory_after),
-    Feature("after_pods_used", "ratio", "pods used with the pod on the node", _CUT, _after_pods),
+    Feature("after_cpu_used", "ratio", "CPU used with the pod on the node", _CUT, lambda v: v.cpu_after, STATE),
+    Feature(
+        "after_memory_used", "ratio", "memory used with the pod on the node", _CUT, lambda v: v.memory_after, STATE,
+    ),
+    Feature("after_pods_used", "ratio", "pods used with the pod on the node", _CUT, _after_pods, STATE),
     Feature(
         "after_imbalance", "ratio", "how far CPU and memory used are apart with the pod on the node",
-        "absolute difference", lambda v: v.xp.abs(v.cpu_after - v.memory_after),
+        "absolute difference", lambda v: v.xp.abs(v.cpu_after - v.memory_after), STATE,
     ),
     # The pod; the same for all nodes.
     Feature(
         "pod_cpu", "milli-CPU", "CPU that the pod asks for", "by the mean node's CPU, cut to 0..1",
-        lambda v: _request(v, CPU_COLUMN),
+        lambda v: _request(v, CPU_COLUMN), POD,
     ),
     Feature(
         "pod_memory", "bytes", "memory that the pod asks for", "by the mean node's memory, cut to 0..1",
-        lambda v: _request(v, MEMORY_COLUMN),
+        lambda v: _request(v, MEMORY_COLUMN), POD,
     ),
-    Feature("pod_gpu", "milli-GPU", "GPU share that the pod asks for, all devices", "v / (v + 1000)", _pod_gpu),
+    Feature("pod_gpu", "milli-GPU", "GPU share that the pod asks for, all devices", "v / (v + 1000)", _pod_gpu, POD),
     Feature(
         "pod_latency_soft", "ms", "the pod's soft latency limit", _MS,
-        lambda v: v.limit(v.arrays.classes.latency_soft_ms, HALF_LATENCY_MS),
+        lambda v: v.limit(v.arrays.classes.latency_soft_ms, HALF_LATENCY_MS), POD,
     ),
     Feature(
         "pod_has_latency_soft", "bit", "the pod has a soft latency limit", _BIT,
-        lambda v: v.xp.isfinite(v.arrays.classes.latency_soft_ms[v.pod_class]),
+        lambda v: v.xp.isfinite(v.arrays.classes.latency_soft_ms[v.pod_class]), POD,
     ),
     Feature(
         "pod_latency_hard", "ms", "the pod's hard latency limit", _MS,
-        lambda v: v.limit(v.arrays.classes.latency_hard_ms, HALF_LATENCY_MS),
+        lambda v: v.limit(v.arrays.classes.latency_hard_ms, HALF_LATENCY_MS), POD,
     ),
     Feature(
         "pod_has_latency_hard", "bit", "the pod has a hard latency limit", _BIT,
-        lambda v: v.xp.isfinite(v.arrays.classes.latency_hard_ms[v.pod_class]),
+        lambda v: v.xp.isfinite(v.arrays.classes.latency_hard_ms[v.pod_class]), POD,
     ),
     # The cluster; the same for all nodes, pooled over the real ones.
-    Feature("cluster_cpu_mean", "ratio", "mean of `node_cpu_used`", _CUT, lambda v: v.cpu_mean),
-    Feature("cluster_cpu_most", "ratio", "largest `node_cpu_used`", _CUT, lambda v: v.most(v.cpu_used)),
+    Feature("cluster_cpu_mean", "ratio", "mean of `node_cpu_used`", _CUT, lambda v: v.cpu_mean, CLUSTER),
+    Feature("cluster_cpu_most", "ratio", "largest `node_cpu_used`", _CUT, lambda v: v.most(v.cpu_used), CLUSTER),
     Feature(
         "cluster_cpu_least", "ratio", "smallest `node_cpu_used`", _CUT,
-        lambda v: v.xp.where(v.is_real, v.cpu_used, 1.0).min(),
+        lambda v: v.real(v.cpu_used, 1.0).min(), CLUSTER,
     ),
-    Feature("cluster_cpu_deviation", "ratio", "standard deviation of `node_cpu_used`", "doubled", _cpu_deviation),
-    Feature("cluster_memory_mean", "ratio", "mean of `node_memory_used`", _CUT, lambda v: v.mean(v.memory_used)),
-    Feature("cluster_on_share", "ratio", "share of the nodes that have a pod", "none", lambda v: v.mean(v.is_on)),
+    Feature(
+        "cluster_cpu_deviation", "ratio", "standard deviation of `node_cpu_used`", "doubled", _cpu_deviation, CLUSTER,
+    ),
+    Feature(
+        "cluster_memory_mean", "ratio", "mean of `node_memory_used`", _CUT, lambda v: v.mean(v.memory_used), CLUSTER,
+    ),
+    Feature(
+        "cluster_on_share", "ratio", "share of the nodes that have a pod", "none", lambda v: v.mean(v.is_on), CLUSTER,
+    ),
     # Readings, each with whether it is known.
     Feature(
         "latency", "ms", "latency between the node and the users, as last read", _MS,
-        lambda v: v.reading(v.arrays.readings.latency_ms, v.arrays.readings.latency_known, HALF_LATENCY_MS),
+        lambda v: v.reading(v.arrays.readings.latency_ms, v.arrays.readings.latency_known, HALF_LATENCY_MS), READING,
     ),
-    Feature("latency_known", "bit", "`latency` is known", _BIT, lambda v: v.latency_known),
+    Feature("latency_known", "bit", "`latency` is known", _BIT, lambda v: v.latency_known, READING),
     Feature(
         "latency_within_soft", "bit", "`latency` keeps the soft limit, and the hard one; true without limits", _BIT,
-        _within_soft,
+        _within_soft, READING,
     ),
     Feature(
         "latency_within_hard", "bit", "`latency` keeps the hard limit; true without one", _BIT,
-        lambda v: v.is_within(v.arrays.classes.latency_hard_ms[v.pod_class]),
+        lambda v: v.is_within(v.arrays.classes.latency_hard_ms[v.pod_class]), READING,
     ),
     Feature(
         "connections", "count", "TCP connections of the node, as last read",
         f"v / (v + {HALF_CONNECTIONS:g}); 0 without",
         lambda v: v.reading(v.arrays.readings.connections, v.arrays.readings.connections_known, HALF_CONNECTIONS),
+        READING,
     ),
     Feature(
         "connections_known", "bit", "`connections` is known", _BIT,
-        lambda v: v.known(v.arrays.readings.connections, v.arrays.readings.connections_known),
+        lambda v: v.known(v.arrays.readings.connections, v.arrays.readings.connections_known), READING,
     ),
     Feature(
         "traffic", "bytes per second", "network traffic of the node, as last read",
         f"v / (v + {HALF_TRAFFIC_BYTES_PER_SECOND:g}); 0 without",
         lambda v: v.reading(v.arrays.readings.traffic, v.arrays.readings.traffic_known, HALF_TRAFFIC_BYTES_PER_SECOND),
+        READING,
     ),
     Feature(
         "traffic_known", "bit", "`traffic` is known", _BIT,
-        lambda v: v.known(v.arrays.readings.traffic, v.arrays.readings.traffic_known),
+        lambda v: v.known(v.arrays.readings.traffic, v.arrays.readings.traffic_known), READING,
     ),
-    Feature("cpu_measured", "ratio", "CPU that is really used, as last read", f"{_CUT}; 0 without", _cpu_measured),
+    Feature(
+        "cpu_measured", "ratio", "CPU that is really used, as last read", f"{_CUT}; 0 without", _cpu_measured, READING,
+    ),
     Feature(
         "cpu_measured_known", "bit", "`cpu_measured` is known", _BIT,
-        lambda v: v.known(v.arrays.readings.cpu_ratio, v.arrays.readings.cpu_known),
+        lambda v: v.known(v.arrays.readings.cpu_ratio, v.arrays.readings.cpu_known), READING,
     ),
     # Power and money.
     Feature(
         "idle_watts", "W", "what the node draws without pods", "by the most that any node draws",
-        lambda v: v.of_most(v.arrays.nodes.power_curve[:, 0], v.most_watts),
+        lambda v: v.of_most(v.arrays.nodes.power_curve[:, 0], v.largest.watts), NODE,
     ),
     Feature(
         "full_watts", "W", "what the node draws when all its CPU is requested", "by the most that any node draws",
-        lambda v: v.of_most(v.arrays.nodes.power_curve[:, -1], v.most_watts),
+        lambda v: v.of_most(v.arrays.nodes.power_curve[:, -1], v.largest.watts), NODE,
     ),
     Feature(
         "added_watts", "W", "what the pod adds on this node, idle nodes left on", "by the most that any node draws",
-        lambda v: v.of_most(added_watts(v.arrays, v.pod_class), v.most_watts),
+        lambda v: _added_watts(v, v.watts_now), STATE,
     ),
     Feature(
         "added_watts_from_off", "W", "what the pod adds on this node, idle nodes switched off",
         "by the most that any node draws",
-        lambda v: v.of_most(added_watts(v.arrays, v.pod_class, switch_off_idle=True), v.most_watts),
+        lambda v: _added_watts(v, v.xp.where(v.is_on, v.watts_now, 0.0)), STATE,
     ),
-    Feature("cost", "per hour", "what the node costs", _MOST, lambda v: v.of_most(v.arrays.nodes.cost_per_hour)),
+    Feature("cost", "per hour", "what the node costs", _MOST, lambda v: v.of_most(v.arrays.nodes.cost_per_hour), NODE),
     Feature(
         "carbon", "g/kWh", "grid intensity where the node stands", _MOST,
-        lambda v: v.of_most(v.arrays.nodes.carbon_grams_per_kwh),
+        lambda v: v.of_most(v.arrays.nodes.carbon_grams_per_kwh), NODE,
     ),
     # GPUs inside the node.
-    Feature("gpu_size", "milli-GPU", "all GPUs of the node", _MOST, lambda v: v.of_most(v.gpu_milli), IN_PYTHON),
-    Feature("gpu_free", "milli-GPU", "what is free of the node's GPUs", "by the node's GPUs", _gpu_free, IN_PYTHON),
+    Feature("gpu_size", "milli-GPU", "all GPUs of the node", _MOST, lambda v: v.of_most(v.gpu_milli), NODE, IN_PYTHON),
+    Feature(
+        "gpu_free", "milli-GPU", "what is free of the node's GPUs", "by the node's GPUs", _gpu_free, STATE, IN_PYTHON,
+    ),
     Feature(
         "gpu_fragment", "milli-GPU", "what is free there and of no use to typical pods", "by the node's GPUs",
-        _gpu_fragment, IN_PYTHON,
+        _gpu_fragment, STATE, IN_PYTHON,
     ),
     Feature(
         "gpu_fragment_added", "milli-GPU", "by how much the pod would change `gpu_fragment`", "by the node's GPUs",
-        _gpu_fragment_added, IN_PYTHON,
+        _gpu_fragment_added, STATE, IN_PYTHON,
     ),
     # What constraints say.
-    Feature("is_feasible", "bit", "the pod may go there", _BIT, lambda v: v.feasible),
+    Feature("is_feasible", "bit", "the pod may go there", _BIT, lambda v: v.feasible, ELSEWHERE),
     Feature(
         "taints_unwanted", "count", "soft taints of the node that the pod does not tolerate", _MOST,
-        lambda v: v.of_most(v.weights(v.arrays.classes.taint_weight)),
+        lambda v: v.of_most(v.weights(v.arrays.classes.taint_weight)), NODE,
     ),
     Feature(
         "affinity_wanted", "weight", "the pod's preferred node affinity", _MOST,
-        lambda v: v.of_most(v.weights(v.arrays.classes.affinity_weight)),
+        lambda v: v.of_most(v.weights(v.arrays.classes.affinity_weight)), NODE,
     ),
     Feature(
         "images_present", "score", "the pod's images that the node has, as upstream scores them", "by 100",
-        lambda v: v.cut(v.weights(v.arrays.classes.image_weight) / 100.0),
+        lambda v: v.cut(v.weights(v.arrays.classes.image_weight) / 100.0), NODE,
     ),
     Feature(
         "spread_crowding", "count", "pods of the same kind in the node's domains, over the soft spread constraints",
-        _MOST, _crowding, IN_PYTHON,
+        _MOST, _crowding, ELSEWHERE, IN_PYTHON,
     ),
     Feature(
         "neighbours_wanted", "weight", "pods near the node that the pod wants (or, below 0, does not want) there",
-        _MOST, _neighbours, IN_PYTHON,
+        _MOST, _neighbours, ELSEWHERE, IN_PYTHON,
     ),
 )  # fmt: skip
 """Every feature, in the order of the columns."""
@@ -292,9 +319,20 @@ def features(arrays: ClusterArrays, pod_class: Array, feasible: Array, names: Se
     Raises:
         UnknownNameError: no such feature.
     """
-    view = View(arrays, pod_class, feasible)
-    columns = [view.xp.where(view.is_real, feature.compute(view), 0.0) for feature in chosen(names)]
-    return view.xp.stack([column.astype(view.xp.float32) for column in columns], axis=-1)
+    return columns(View(arrays, pod_class, feasible), chosen(names))
+
+
+def columns(view: View, wanted: Sequence[Feature]) -> Array:
+    """Compute features of a view, float32 [nodes, features]; in NumPy each column lies in one piece."""
+    if view.xp is np:
+        found = np.empty((len(wanted), view.is_real.shape[0]), np.float32)
+        for column, feature in zip(found, wanted, strict=True):
+            column[...] = feature.compute(view)
+        if not view.is_all_real:
+            found[:, ~view.is_real] = 0
+        return found.T
+    given = [view.xp.where(view.is_real, feature.compute(view), 0.0) for feature in wanted]
+    return view.xp.stack([column.astype(view.xp.float32) for column in given], axis=-1)
 
 
 def chosen(names: Sequence[str]) -> tuple[Feature, ...]:

@@ -7,6 +7,7 @@ that the same tensors serve a cluster of any size (`flatten` excepted, which is 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -48,9 +49,14 @@ class Inputs(NamedTuple):
 Tensors = Mapping[str, Array]
 
 
-def forward(ops: Sequence[Op], tensors: Tensors, inputs: Inputs) -> dict[str, Array]:
-    """Run the operations and return every value by name; `score` comes as [nodes]."""
-    values = {name: getattr(inputs, name) for name in INPUTS}
+def forward(
+    ops: Sequence[Op], tensors: Tensors, inputs: Inputs, known: Mapping[str, Array] = MappingProxyType({})
+) -> dict[str, Array]:
+    """Run the operations and return every value by name; `score` comes as [nodes].
+
+    Values that are `known` are there from the start, for operations that go on from them.
+    """
+    values = {name: getattr(inputs, name) for name in INPUTS} | dict(known)
     for op in ops:
         given = [values[name] for name in op.inputs]
         values[op.output] = KINDS[op.kind].run(given, [tensors[name] for name in op.tensors], inputs)

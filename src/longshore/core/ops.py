@@ -11,9 +11,13 @@ Array = Any
 """A NumPy or JAX array. Shapes stand in brackets beside each name, for instance `[nodes, resources]`."""
 
 
+_NUMPY_TYPES = (np.ndarray, np.generic)
+"""As a tuple: a union would be built at each of the many calls."""
+
+
 def namespace(array: Array) -> Any:
     """Return the array's library: `numpy` or `jax.numpy`."""
-    return np if isinstance(array, np.ndarray | np.generic) else array.__array_namespace__()
+    return np if isinstance(array, _NUMPY_TYPES) else array.__array_namespace__()
 
 
 def segment_sum(values: Array, segments: Array, num_segments: int) -> Array:
@@ -64,6 +68,8 @@ def ratio(numerator: Array, denominator: Array) -> Array:
 # OpenBLAS, which NumPy brings along, computes a product on the calling thread alone up to these sizes.
 _LONE_PRODUCT = 1 << 18
 _LONE_VECTOR_PRODUCT = 9 << 10
+_FOLD = 32
+"""Rows that are taken as one when the largest is looked for."""
 
 
 def row_product(rows: Array, matrix: Array) -> Array:
@@ -113,9 +119,6 @@ def largest_row(rows: Array) -> Array:
     end = rows.shape[0] // _FOLD * _FOLD
     most = rows[:end].reshape(-1, _FOLD * rows.shape[1]).max(axis=0).reshape(_FOLD, -1).max(axis=0)
     return np.maximum(most, rows[end:].max(axis=0)) if end < rows.shape[0] else most
-
-
-_FOLD = 32
 
 
 def pick(rows: Array, columns: Array) -> Array:

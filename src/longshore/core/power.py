@@ -83,17 +83,13 @@ def watts_at(power_curve: Array, cpu_ratio: Array) -> Array:
     return low + (high - low) * (position - lower)
 
 
-def curve_watts(arrays: ClusterArrays, added_cpu_millis: Array = 0) -> Array:
-    """Return what every node's curve says [nodes] for what is requested there and, maybe, some CPU more."""
-    requested = arrays.state.requested[:, CPU_COLUMN] + added_cpu_millis
-    return watts_at(arrays.nodes.power_curve, use_ratio(requested, arrays.nodes.allocatable[:, CPU_COLUMN]))
-
-
 def node_watts(arrays: ClusterArrays, switch_off_idle: bool = False) -> Array:
     """Return what every node draws now [nodes]."""
     nodes, state = arrays.nodes, arrays.state
+    xp = namespace(state.requested)
+    ratio = use_ratio(state.requested[:, CPU_COLUMN], nodes.allocatable[:, CPU_COLUMN])
     draws = nodes.is_real & (state.pod_count > 0) if switch_off_idle else nodes.is_real
-    return namespace(state.requested).where(draws, curve_watts(arrays), 0.0)
+    return xp.where(draws, watts_at(nodes.power_curve, ratio), 0.0)
 
 
 def cluster_watts(arrays: ClusterArrays, switch_off_idle: bool = False) -> Array:
@@ -106,9 +102,11 @@ def added_watts(arrays: ClusterArrays, pod_class: Array, switch_off_idle: bool =
 
     Where idle nodes are switched off, the first pod of a node also pays for switching it on.
     """
-    after = curve_watts(arrays, arrays.classes.request[pod_class, CPU_COLUMN])
-    added = after - node_watts(arrays, switch_off_idle)
-    return namespace(after).where(arrays.nodes.is_real, added, 0.0)
+    nodes, state = arrays.nodes, arrays.state
+    xp = namespace(state.requested)
+    requested = state.requested[:, CPU_COLUMN] + arrays.classes.request[pod_class, CPU_COLUMN]
+    after = watts_at(nodes.power_curve, use_ratio(requested, nodes.allocatable[:, CPU_COLUMN]))
+    return xp.where(nodes.is_real, after - node_watts(arrays, switch_off_idle), 0.0)
 
 
 def pwr_gpu_watts(gpu_models: Sequence[str], num_rows: int | None = None) -> GpuWatts:

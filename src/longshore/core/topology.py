@@ -1,13 +1,27 @@
 """Counting pods by topology domain: what spreading and pod affinity share."""
 
+import numpy as np
+
 from longshore.core.arrays import ClusterArrays, SpreadTerms
 from longshore.core.ops import Array, namespace, segment_sum
 
 
 def domain_sums(arrays: ClusterArrays, values: Array, domain: Array) -> Array:
     """Sum `values` [terms, nodes] over each node's domain, back to [terms, nodes]; 0 where the node lacks the key."""
+    if namespace(values) is np:
+        return _domain_sums_of_rows(values, domain)
     table = segment_sum(values * (domain > 0), domain, _num_domains(arrays))
     return namespace(table).take_along_axis(table, domain, axis=1) * (domain > 0)
+
+
+def _domain_sums_of_rows(values: Array, domain: Array) -> Array:
+    """Sum row by row: there are few, and NumPy takes half the time for each that it takes for all at once."""
+    sums = np.empty(values.shape, values.dtype)
+    for row, amounts, domains in zip(sums, values, domain, strict=True):
+        table = np.bincount(domains, weights=amounts)  # in float64: exact for counts
+        table[0] = 0
+        row[...] = table[domains]
+    return sums
 
 
 def domain_table(arrays: ClusterArrays, values: Array, domain: Array, eligible: Array) -> tuple[Array, Array]:

@@ -16,13 +16,14 @@ from longshore.evaluation.identical import Identical, make_identical
 from longshore.evaluation.optimum_beam import DEFAULT_WIDTH, best_found, best_found_without_table
 from longshore.evaluation.optimum_dp import Table, make_table, optimum
 from longshore.evaluation.packing_bounds import Metric, bound_over_time
-from longshore.evaluation.packing_milp import peak_bound
+from longshore.evaluation.packing_milp import PeakMetric, peak_bound
 from longshore.objectives.base import Objective
 from longshore.simulator.params import Compiled
 
 __all__ = ["Bound", "bound_trace", "bound_traces"]
 
 OVER_TIME: tuple[Metric, ...] = get_args(Metric)
+PEAKS: tuple[PeakMetric, ...] = get_args(PeakMetric)
 _TOLERANCE = 1e-9
 _NARROW_WIDTHS = (64, 512)
 
@@ -56,7 +57,8 @@ def bound_trace(
     Bounds are with upstream's filters, so they hold for policies behind stricter ones too.
     """
     bounds: dict[str, Bound] = {metric: bound_over_time(compiled, metric) for metric in OVER_TIME}
-    bounds["peak_nodes"] = peak_bound(compiled, time_limit_seconds=milp_seconds)
+    for peak in PEAKS:
+        bounds[peak] = peak_bound(compiled, peak, time_limit_seconds=milp_seconds)
     try:
         problem = make_identical(compiled, objective)
     except InputError as error:

@@ -125,6 +125,19 @@ def _violations(runs: Runs) -> Array:
     return (runs.is_placed & runs.measured.is_beyond_limit).sum(axis=2)
 
 
+def _late_after_change(runs: Runs) -> Array:
+    """Count changes of latencies whose first placement afterwards is beyond the pod's soft limit."""
+    is_change = runs.is_counted & (runs.measured.outcome.kind == Kind.LATENCY)
+    # For every step, how many changes came before it: a placement is the first after one if that number is new.
+    changes = np.cumsum(is_change, axis=2)
+    placed_after = np.where(runs.is_placed, changes, 0)
+    seen_before = np.concatenate(
+        [np.zeros_like(placed_after[:, :, :1]), np.maximum.accumulate(placed_after, axis=2)[:, :, :-1]], axis=2
+    )
+    is_first = runs.is_placed & (changes > seen_before)
+    return (is_first & runs.measured.is_beyond_soft).sum(axis=2)
+
+
 def _placements(runs: Runs) -> Array:
     return runs.is_placed.sum(axis=2)
 
@@ -178,6 +191,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             "these by the number of placements",
             lambda r: _share(_violations(r), _placements(r)),
         ),
+        "late_after_change": Metric(
+            "pods",
+            "less",
+            "changes of latencies after which the first pod is placed beyond its soft limit, by the true latency",
+            lambda r: _late_after_change(r).astype(np.float64),
+        ),
         "watts": Metric(
             "W",
             "less",
@@ -189,6 +208,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             "less",
             "the same if nodes without pods are switched off",
             lambda r: over_time(r, r.measured.watts_idle_off),
+        ),
+        "peak_watts_idle_off": Metric(
+            "W",
+            "less",
+            "the most that is drawn at any moment if nodes without pods are switched off",
+            lambda r: np.where(r.is_counted, r.measured.watts_idle_off, 0.0).max(axis=2),
         ),
         "kwh": Metric("kWh", "less", "watts times time", lambda r: _kwh(r, r.measured.watts_idle_on)),
         "kwh_idle_off": Metric(

@@ -18,11 +18,16 @@ from longshore.core.ops import Array
 from longshore.core.power import CPU_COLUMN
 from longshore.evaluation.base import Bound
 from longshore.evaluation.packing import Packing, make_packing
-from longshore.evaluation.packing_bounds import METHOD, bound_at_moments
+from longshore.evaluation.packing_bounds import METHOD, Metric, bound_at_moments
 from longshore.evaluation.timeline import Timeline, timeline
 from longshore.simulator.params import Compiled
 
 Least = Literal["nodes", "watts_idle_on", "watts_idle_off"]
+PeakMetric = Literal["peak_nodes", "peak_watts_idle_off"]
+_PEAKS: dict[PeakMetric, tuple[Metric, Least]] = {
+    "peak_nodes": ("active_nodes", "nodes"),
+    "peak_watts_idle_off": ("watts_idle_off", "watts_idle_off"),
+}
 
 # Rounding inside the solver: a bound of 2.0000001 nodes is 2, not 3.
 _TOLERANCE = 1e-6
@@ -41,21 +46,22 @@ class Solution(NamedTuple):
     method: str
 
 
-def peak_bound(compiled: Compiled, *, time_limit_seconds: float = 5.0) -> Bound:
-    """Bound the most nodes that are ever on: the fewest that hold the pods of the moment that asks for most.
+def peak_bound(compiled: Compiled, metric: PeakMetric = "peak_nodes", *, time_limit_seconds: float = 5.0) -> Bound:
+    """Bound the most nodes that are ever on, or the most watts: the least that hold the pods of the busiest moment.
 
     Not exact: that moment's optimum may need the pods elsewhere than where they were put before.
     """
+    over_time, least = _PEAKS[metric]
     packing, moments = make_packing(compiled), timeline(compiled)
-    simple = Bound("peak_nodes", float(bound_at_moments(packing, moments, "active_nodes").max()), METHOD)
+    simple = Bound(metric, float(bound_at_moments(packing, moments, over_time).max()), METHOD)
     counts, takes_pods = _peak(packing, moments)
     try:
-        found = solve_packing(packing, counts, takes_pods, "nodes", time_limit_seconds=time_limit_seconds)
+        found = solve_packing(packing, counts, takes_pods, least, time_limit_seconds=time_limit_seconds)
     except InputError:
         return simple
     if simple.value is not None and simple.value > found.bound:
         return simple
-    return Bound("peak_nodes", found.bound, f"{found.method} at peak load")
+    return Bound(metric, found.bound, f"{found.method} at peak load")
 
 
 def _peak(packing: Packing, moments: Timeline) -> tuple[Array, Array]:

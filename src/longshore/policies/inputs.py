@@ -35,9 +35,17 @@ def policy_inputs(
         prior: the heuristic that a hybrid policy corrects; without one `prior` is [nodes, 0].
         preference: weights of the objective's terms [terms]; [0] where the policy has no such dial.
     """
+    rows = compute_features(arrays, pod_class, feasible, features)
+    return with_rows(rows, arrays, pod_class, feasible, prior, preference)
+
+
+def with_rows(
+    rows: Array, arrays: ClusterArrays, pod_class: Array, feasible: Array, prior: Heuristic | None, preference: Array
+) -> Inputs:
+    """Return the same for rows that are there already; the other arguments as of `policy_inputs`."""
     xp = namespace(feasible)
     return Inputs(
-        rows=compute_features(arrays, pod_class, feasible, features),
+        rows=rows,
         is_real=arrays.nodes.is_real,
         zone=arrays.nodes.zone,
         app=_pods_of_same_app(arrays, pod_class),

@@ -15,30 +15,35 @@ from longshore.core.policy import Policy, weight_values
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import policy_inputs
+from longshore.policies.row_cache import RowCache, first_layer
 
 
-def learned(policy: Policy, preference: Mapping[str, float] | None = None) -> Heuristic:
+def learned(policy: Policy, preference: Mapping[str, float] | None = None, *, keeps_rows: bool = False) -> Heuristic:
     """Return a policy as a heuristic.
 
     Args:
         policy: one that `core.policy.check_policy` has let through, as every one read from a bundle is.
         preference: weights by term, for policies that take them; None = the policy's own.
+        keeps_rows: remember what the network makes of every node until it changes, where the network allows that
+            (`policies.row_cache`): for many decisions on one cluster, in NumPy. The scores are the same.
 
     Raises:
         UnknownNameError: its prior is no policy of this installation.
         InputError: a preference that it does not take.
     """
     prior: Heuristic | None = None if policy.prior is None else REGISTRY.load(policy.prior)
+    weights = weight_values(policy, preference)
     score = _Score(
         ops=needed(policy.ops, SCORE),
         tensors=policy.tensors,
         features=policy.feature_names,
         prior=prior,
-        preference=weight_values(policy, preference),
+        preference=weights,
         num_nodes=policy.num_nodes,
     )
+    layer = first_layer(score.ops, score.tensors, len(score.features), weights) if keeps_rows else None
     return Heuristic(
-        score,
+        score if layer is None else RowCache(layer, score.tensors, score.features, prior, weights),
         # What a hybrid leaves open is decided as its heuristic decides: it begins as that heuristic.
         devices=gpu.best_fit if prior is None else prior.devices,
         has_random_ties=prior is not None and prior.has_random_ties,

@@ -24,6 +24,7 @@ class Measured(NamedTuple):
     reward: Array  # [] float64; 0 unless a pod was placed
     latency_ms: Array  # [] float64; true latency of the node that the pod was placed on, nan otherwise
     is_beyond_limit: Array  # [] bool; placed beyond its hard latency limit, by the true latency
+    is_beyond_soft: Array  # [] bool; placed beyond its soft one
     active_nodes: Array  # [] int32; nodes with a pod
     cpu_variance: Array  # [] float64; of requested / allocatable over nodes that are up
     watts_idle_on: Array  # [] float64
@@ -68,6 +69,7 @@ def measure(objective: Objective | None, params: SimParams, state: SimState, out
         reward=jnp.where(is_placed, _reward(objective, params, state, cluster, outcome), 0.0),
         latency_ms=latency,
         is_beyond_limit=is_placed & (latency > cluster.classes.latency_hard_ms[pod_class]),
+        is_beyond_soft=is_placed & (latency > cluster.classes.latency_soft_ms[pod_class]),
         active_nodes=((state.cluster.pod_count > 0) & state.is_up).sum().astype(jnp.int32),
         cpu_variance=cpu_variance(cluster, state.is_up),
         watts_idle_on=cluster_watts(cluster, switch_off_idle=False),

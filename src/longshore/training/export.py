@@ -1,5 +1,6 @@
 """From a trained state to a bundle: the best tensors of the best seed, with all that has to be known about them."""
 
+import dataclasses
 import platform
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -162,7 +163,7 @@ def _provenance(prepared: Prepared, state: TrainState, seconds: float, device: s
         "seconds": round(seconds, 1),
         "selection_returns": [float(one) if np.isfinite(one) else None for one in returns],
         "selection_spread": float(np.nanstd(np.where(np.isfinite(returns), returns, np.nan))),
-        "config": msgspec.to_builtins(prepared.program.learner),
+        "config": _filled_in(prepared.program.learner),
         "network_config": _network_config(plan, prepared),
         "plan": plan.to_json(),
         "versions": versions(device),
@@ -171,7 +172,10 @@ def _provenance(prepared: Prepared, state: TrainState, seconds: float, device: s
 
 
 def _network_config(plan: Plan, prepared: Prepared) -> dict[str, Any]:
-    if hasattr(prepared.program.learner, "build"):
-        return {}
-    found: dict[str, Any] = msgspec.to_builtins(plan.build_network())
+    return {} if hasattr(prepared.program.learner, "build") else _filled_in(plan.build_network())
+
+
+def _filled_in(unit: Any) -> dict[str, Any]:
+    """Return all hyperparameters, also those that nobody has set."""
+    found: dict[str, Any] = msgspec.to_builtins(dataclasses.asdict(unit))
     return found

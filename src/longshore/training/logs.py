@@ -6,6 +6,7 @@ writes the chunks after it again, and what an earlier try had written of them is
 
 import importlib
 import math
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -129,6 +130,8 @@ class TensorBoard:
         # Steps are decisions; what an earlier try wrote after the checkpoint is told to be void.
         last = [record["decided"] for record in read_log(folder / LOG_FILE) if record["chunk"] <= done]
         target = str(folder / TENSORBOARD_FOLDER)
+        if not done:  # a run that begins again shows no curves of the one before
+            shutil.rmtree(target, ignore_errors=True)
         self._writer = writer(target, purge_step=last[-1] + 1) if last and done else writer(target)
 
     def write(self, record: Record) -> None:

@@ -64,10 +64,10 @@ class Program:
         """Say whether the learner judges whole traces."""
         return isinstance(self.learner, PopulationLearner)
 
-    def init(self, data: Data, keys: Array) -> TrainState:
+    @cached_property
+    def init(self) -> Callable[[Data, Array], TrainState]:
         """Return the state before training; one key per seed."""
-        state: TrainState = jax.jit(jax.vmap(self._init, in_axes=(None, 0)))(data, keys)
-        return state
+        return jax.jit(jax.vmap(self._init, in_axes=(None, 0)))
 
     @cached_property
     def chunk(self) -> Callable[[Data, TrainState], tuple[TrainState, Figures]]:

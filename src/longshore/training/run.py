@@ -68,6 +68,12 @@ class Result:
     """Decisions that each training has learnt from."""
     seconds: float
 
+    @property
+    def best_return(self) -> float:
+        """That of the policy that is kept; with a limit it need not be the largest."""
+        kept = None if self.policy is None else self.policy.metrics["selection_return"]
+        return kept if isinstance(kept, float) else max(self.returns)
+
 
 @dataclass
 class Watchers:
@@ -114,10 +120,11 @@ def train(
         envs = None if prepared.program.is_population else prepared.program.learner.envs
         layout = Layout(devices, plan.seeds, envs)
         # These need nothing of the training, and the training nothing of them until they are logged.
-        baselines = beside.submit(baseline_returns, plan)
+        aside = _on_device(devices[0])
+        baselines = beside.submit(aside, baseline_returns, plan)
         run = _Run(prepared, layout, out, watchers)
         run.begin(resume)
-        envelope = beside.submit(export.compile_envelope, prepared, run.shapes)
+        envelope = beside.submit(aside, export.compile_envelope, prepared, run.shapes)
         run.go_on(baselines.result, sinks)
         policy = None
         if run.is_finished:
@@ -133,6 +140,16 @@ def train(
             export.write_policy(out, policy)
         returns = tuple(np.asarray(run.state.best_return).tolist())
         return Result(plan, out, policy, returns, baselines.result(), run.decided, run.seconds)
+
+
+def _on_device(device: jax.Device) -> Callable[..., Any]:
+    """Return a function that calls another with this device as the default, which JAX keeps for each thread."""
+
+    def call(function: Callable[..., Any], *arguments: Any) -> Any:
+        with jax.default_device(device):
+            return function(*arguments)
+
+    return call
 
 
 def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
@@ -228,9 +245,10 @@ class _Run:
             return
         self.watchers.tell(f"compiling for {device_text(self.layout.devices)}")
         with ExitStack() as stack:
-            opened = [open_sink(self._path(""), self.prepared.plan, self.chunks) for open_sink in (*sinks, JsonLines)]
-            for sink in opened:
-                stack.callback(sink.close)
+            opened: list[Sink] = []
+            for open_sink in (*sinks, JsonLines):  # the log last: the others may read what it had
+                opened.append(open_sink(self._path(""), self.prepared.plan, self.chunks))
+                stack.callback(opened[-1].close)
             stopper = stack.enter_context(Stopper(self._tell_stopping))
             self._loop(stopper, opened, baselines)
 

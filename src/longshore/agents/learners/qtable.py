@@ -133,12 +133,12 @@ class QTable:
             rows, columns, reward, discount, next_rows, next_allowed, is_known = step
             ahead = scoring.masked(table.values[next_rows], next_allowed).max(axis=-1)
             error = reward + discount * ahead - table.values[rows, columns]
-            counts = jnp.zeros_like(table.visits).at[rows, columns].add(is_known.astype(jnp.int32))
-            visits = table.visits + counts
+            visits = table.visits.at[rows, columns].add(is_known.astype(jnp.int32))
             rate = self.learning_rate * jnp.maximum(visits[rows, columns], 1).astype(jnp.float32) ** -self.rate_power
             rate = jnp.maximum(rate, 1e-3)
             # Several environments may be in one cell: their mean counts.
-            move = jnp.where(is_known, rate * error / jnp.maximum(counts[rows, columns], 1), 0.0)
+            alike = (rows[:, None] == rows) & (columns[:, None] == columns) & is_known
+            move = jnp.where(is_known, rate * error / jnp.maximum(alike.sum(axis=1), 1), 0.0)
             values = table.values.at[rows, columns].add(move)
             return table._replace(values=values, visits=visits), jnp.abs(error)
 

@@ -1,0 +1,227 @@
+"""A learned policy that remembers: what the first layer makes of a node's row is kept until the node changes.
+
+The first layer is linear, so that it falls apart by what its inputs depend on (`core.features`):
+
+    rows · W = own · W_own + elsewhere · W_elsewhere + cluster · W_cluster
+
+The first part is kept per class of pods and node, and computed again for nodes whose pods or readings changed since.
+The second is a few columns that depend on other nodes, the third one row for all nodes: both are new every time, as is
+the rest of the network. A placement changes one node, so that this leaves little of the features to do.
+
+What changed is found by comparing what runs on the nodes, and what was read there, with what the last call saw. Nodes,
+readings, tables and classes count as the same while they are the same arrays: whoever changes them gives new arrays, as
+everything in this project does. Another set of nodes, tables or classes empties the cache. NumPy only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longshore.core import features as table
+from longshore.core.arrays import ClusterArrays, Readings
+from longshore.core.feature_view import Largest, View
+from longshore.core.features import Feature, columns
+from longshore.core.forward import PREFERENCE, ROWS, SCORE, Op, forward, needed
+from longshore.core.ops import Array, row_product
+from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.inputs import with_rows
+
+MOST_BYTES = 64 << 20
+"""Of all that is kept: some fifty classes at 5,000 nodes. The class that was not asked for the longest goes first."""
+
+
+class FirstLayer(NamedTuple):
+    """The linear layer that a network begins with, and the operations after it."""
+
+    matrix: Array  # [features, width]
+    vector: Array  # [width]
+    output: str
+    rest: tuple[Op, ...]
+
+
+def first_layer(
+    ops: Sequence[Op], tensors: Mapping[str, Array], num_features: int, preference: Array
+) -> FirstLayer | None:
+    """Split a network after its first layer; None if it does not begin with a linear one that alone reads the rows.
+
+    Weights that are given at run time may stand beside the rows: they are the same at every decision, and so become
+    part of the layer's vector.
+    """
+    ops = needed(ops, SCORE)
+    joined = {op.output: op for op in ops if op.kind == "concat" and op.inputs in ((ROWS,), (ROWS, PREFERENCE))}
+    readers = [op for op in ops if op.output not in joined and {ROWS, *joined} & set(op.inputs)]
+    if len(readers) != 1 or readers[0].kind != "linear":
+        return None
+    first = readers[0]
+    matrix, vector = (tensors[name] for name in first.tensors)
+    if matrix.dtype != np.float32 or vector.dtype != np.float32:
+        return None
+    if first.inputs[0] in joined and PREFERENCE in joined[first.inputs[0]].inputs:
+        vector = vector + np.asarray(preference, np.float32) @ matrix[num_features:]
+    rest = tuple(op for op in ops if op is not first and op.output not in joined)
+    return FirstLayer(matrix[:num_features], vector, first.output, rest)
+
+
+@dataclass
+class _Kept:
+    """What is kept of one class of pods."""
+
+    tick: int
+    """Of the call at which it was last brought up to date."""
+    rows: Array  # [features, nodes] float32; the own features
+    first: Array  # [nodes, width] float32; what the first layer makes of them
+
+
+class _Seen(NamedTuple):
+    """What the last call saw. What runs on the nodes is copied, so that it may be written to in place."""
+
+    arrays: ClusterArrays
+    requested: Array
+    pod_count: Array
+    gpu_used: Array
+    largest: Largest
+
+
+class RowCache:
+    """A scoring function as `policies.learned` has, that keeps what it can; one for each policy and cluster."""
+
+    def __init__(
+        self,
+        layer: FirstLayer,
+        tensors: Mapping[str, Array],
+        features: Sequence[str],
+        prior: Heuristic | None,
+        preference: Array,
+    ) -> None:
+        """Take a network that was split by `first_layer`; the others as of `policies.inputs.policy_inputs`."""
+        wanted = table.chosen(features)
+        self._layer, self._tensors, self._prior, self._preference = layer, tensors, prior, preference
+        own = [i for i, one in enumerate(wanted) if one.scope not in (table.CLUSTER, table.ELSEWHERE)]
+        self._own = tuple(wanted[i] for i in own)
+        self._own_matrix = np.ascontiguousarray(layer.matrix[own])
+        self._changing = {
+            has_new_readings: self._positions((table.STATE, table.READING) if has_new_readings else (table.STATE,))
+            for has_new_readings in (False, True)
+        }
+        self._cluster, self._cluster_matrix = self._of_scope(wanted, table.CLUSTER)
+        self._elsewhere, self._elsewhere_matrix = self._of_scope(wanted, table.ELSEWHERE)
+        self._seen: _Seen | None = None
+        self._kept: dict[int, _Kept] = {}
+        self._tick = self._readings_tick = 0
+        self._changed_at = np.zeros(0, np.int64)  # [nodes]; the call that found the node's last change
+
+    def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+        """Score all nodes, float32 [nodes]."""
+        self._tick += 1
+        seen = self._look(arrays, pod_class, feasible)
+        view = View(arrays, pod_class, feasible, seen.largest)
+        first = self._complete(view, self._up_to_date(view, int(pod_class)).first)
+        inputs = with_rows(_NO_ROWS, arrays, pod_class, feasible, self._prior, self._preference)
+        found: Array = forward(self._layer.rest, self._tensors, inputs, {self._layer.output: first})[SCORE]
+        return found
+
+    def _positions(self, scopes: tuple[str, ...]) -> tuple[Array, tuple[Feature, ...]]:
+        """Return which own features are of the scopes: their places, and themselves."""
+        places = [i for i, one in enumerate(self._own) if one.scope in scopes]
+        return np.array(places, np.int64), tuple(self._own[i] for i in places)
+
+    def _of_scope(self, wanted: Sequence[Feature], scope: str) -> tuple[tuple[Feature, ...], Array]:
+        places = [i for i, one in enumerate(wanted) if one.scope == scope]
+        return tuple(wanted[i] for i in places), self._layer.matrix[places]
+
+    def _look(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> _Seen:
+        """Find what changed since the last call, and remember what is there now."""
+        seen = self._seen
+        if seen is None or not _has_same_frame(seen.arrays, arrays):
+            largest = View(arrays, pod_class, feasible).largest
+            state = arrays.state
+            seen = _Seen(arrays, state.requested.copy(), state.pod_count.copy(), state.gpu_used.copy(), largest)
+            self._kept.clear()
+            self._changed_at = np.zeros(feasible.shape[0], np.int64)
+        else:
+            self._compare(seen.requested, arrays.state.requested)
+            self._compare(seen.pod_count, arrays.state.pod_count)
+            self._compare(seen.gpu_used, arrays.state.gpu_used)
+            if arrays.readings is not seen.arrays.readings:
+                self._compare_readings(seen.arrays.readings, arrays.readings)
+            seen = seen._replace(arrays=arrays)
+        self._seen = seen
+        return seen
+
+    def _compare(self, last: Array, now: Array) -> None:
+        """Mark the nodes that differ, and copy them over."""
+        if last.size == 0:
+            return
+        nodes = np.flatnonzero(now != last)
+        if nodes.size:
+            nodes = nodes if last.ndim == 1 else nodes // last.shape[1]
+            self._changed_at[nodes] = self._tick
+            last[nodes] = now[nodes]
+
+    def _compare_readings(self, last: Readings, now: Readings) -> None:
+        for before, after in zip(last, now, strict=True):
+            if before is not after:
+                # What is no number differs from itself: its node is then computed once too often.
+                nodes = np.flatnonzero(before != after)
+                self._changed_at[nodes] = self._tick
+                self._readings_tick = self._tick if nodes.size else self._readings_tick
+
+    def _up_to_date(self, view: View, pod_class: int) -> _Kept:
+        """Return what is kept of a class, with the nodes that changed computed again."""
+        kept = self._kept.pop(pod_class, None)
+        if kept is None:
+            kept = self._new(view)
+            most = max(MOST_BYTES // max(kept.rows.nbytes + kept.first.nbytes, 1), 1)
+            while len(self._kept) >= most:
+                del self._kept[next(iter(self._kept))]
+        else:
+            stale = np.flatnonzero(self._changed_at > kept.tick)
+            if 2 * stale.size > view.feasible.shape[0]:
+                kept = self._new(view)
+            elif stale.size:
+                self._renew(view, kept, stale)
+        kept.tick = self._tick
+        self._kept[pod_class] = kept  # at the end: the first is the one that was not asked for the longest
+        return kept
+
+    def _new(self, view: View) -> _Kept:
+        rows = columns(view, self._own)
+        return _Kept(self._tick, rows.T, row_product(rows, self._own_matrix) + self._layer.vector)
+
+    def _renew(self, view: View, kept: _Kept, stale: Array) -> None:
+        places, changing = self._changing[self._readings_tick > kept.tick]
+        # One node is the usual case, and a slice of it costs NumPy no copy.
+        index: Any = slice(int(stale[0]), int(stale[0]) + 1) if stale.size == 1 else stale
+        if changing:
+            kept.rows[places[:, None], stale] = columns(view.part(index), changing).T
+            kept.first[index] = row_product(kept.rows[:, index].T, self._own_matrix) + self._layer.vector
+
+    def _complete(self, view: View, first: Array) -> Array:
+        """Add to the kept part what depends on other nodes, and what is the same for all."""
+        if not self._cluster and not self._elsewhere:
+            return first.copy()  # what is kept is written to later, and a network may be nothing but its first layer
+        num_columns, num_rows = len(self._elsewhere) + 1, view.is_real.shape[0]
+        given = np.empty((num_columns, num_rows), np.float32)
+        matrix = np.empty((num_columns, first.shape[1]), np.float32)
+        for column, feature in zip(given[:-1], self._elsewhere, strict=True):
+            column[...] = feature.compute(view)
+        given[-1] = 1
+        if not view.is_all_real:
+            given[:, ~view.is_real] = 0
+        matrix[:-1] = self._elsewhere_matrix
+        pooled = np.array([feature.compute(view) for feature in self._cluster], np.float32)
+        matrix[-1] = pooled @ self._cluster_matrix
+        product = row_product(given.T, matrix)
+        product += first
+        return product
+
+
+_NO_ROWS = np.zeros((0, 0), np.float32)
+
+
+def _has_same_frame(one: ClusterArrays, other: ClusterArrays) -> bool:
+    """Tell whether two clusters differ at most in what runs there and what was read."""
+    pairs = ((one.nodes, other.nodes), (one.tables, other.tables), (one.classes, other.classes))
+    return all(a is b or all(x is y for x, y in zip(a, b, strict=True)) for a, b in pairs)

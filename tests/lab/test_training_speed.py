@@ -1,0 +1,85 @@
+"""The training benchmark: what it compares, and how it counts; the figures themselves are not for a test."""
+
+import json
+
+import pytest
+
+from longshore.core.errors import LongshoreError
+from longshore.lab import training_speed
+from longshore.lab.training_speed import PLAIN, Goal, Race, Speed
+from longshore.training.plan import Plan
+
+
+def finished(trainer: str, seconds: float, is_reached: bool = True) -> Race:
+    return Race(trainer, 0, seconds, 100, 118.0 if is_reached else 90.0, is_reached)
+
+
+def test_summaries_compare_medians():
+    races = [finished("dqn", 4.0), finished("dqn", 6.0), finished("dqn", 60.0)]
+    races += [finished(PLAIN, 100.0), finished(PLAIN, 150.0), finished(PLAIN, 10.0)]
+    (found,) = training_speed.summaries(races)
+    assert (found["seconds"], found["plain_seconds"], found["ratio"]) == (6.0, 100.0, 0.06)
+    assert found["is_met"] is False
+    assert found["is_upper_bound"] is False
+
+
+def test_summaries_give_a_bound_where_the_plain_loop_did_not_arrive():
+    (found,) = training_speed.summaries([finished("ppo", 10.0), finished(PLAIN, 600.0, is_reached=False)])
+    assert found["is_upper_bound"] is True
+    assert found["is_met"] is True
+
+
+def test_summaries_do_not_count_a_return_that_ours_did_not_reach():
+    (found,) = training_speed.summaries([finished("dqn", 1.0, is_reached=False), finished(PLAIN, 600.0)])
+    assert found["is_met"] is False
+
+
+def test_summaries_need_both_sides():
+    assert training_speed.summaries([finished("dqn", 1.0)]) == []
+
+
+@pytest.mark.slow
+def test_race_runs_the_plain_loop_apart():
+    # A return that every policy reaches: the first judgement ends it.
+    (found,) = training_speed.race(Goal(target=-1000.0, limit_seconds=60.0), trainers=[PLAIN])
+    assert (found.trainer, found.is_reached, found.decisions) == (PLAIN, True, 500)
+    assert found.decisions_per_second is not None
+    assert found.decisions_per_second > 0
+
+
+@pytest.mark.slow
+def test_race_runs_ours_apart():
+    (found,) = training_speed.race(Goal(target=-1000.0, limit_seconds=60.0), trainers=["dqn"])
+    assert (found.trainer, found.is_reached) == ("dqn", True)
+    assert 0 < (found.first_seconds or 0) <= found.seconds
+    assert found.decisions >= 1000
+
+
+def test_race_says_why_a_process_failed():
+    with pytest.raises(LongshoreError, match=r"(?s)seed 0, ended with .*no-such-workload"):
+        training_speed.race(Goal(workload="no-such-workload"), trainers=["dqn"])
+
+
+def test_accelerator_mode_prints_one_object_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def measure(plan: Plan, **sizes: object) -> Speed:
+        asked.append((plan.learner, plan.network, plan.workload_config["nodes"], sizes))
+        return Speed("gpu: H", "ppo", 16, 1, 4, 64, 1.0, 9.0, 5.0)
+
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(training_speed, "measure_speed", measure)
+    training_speed.main(["--gpu", "--cell", "2", "4", "--cell", "1", "8", "--updates", "3"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["steps_per_second"] for line in lines] == [9.0, 9.0]
+    sizes = {"envs": 4, "segment": 64, "updates": 3, "agents": 2, "device": "gpu"}
+    assert asked[0] == ("ppo", "deepsets", 16, sizes)
+
+
+def test_measure_speed_counts_every_agent_and_environment(monkeypatch: pytest.MonkeyPatch):
+    clock = iter(range(100))
+    monkeypatch.setattr(training_speed.time, "perf_counter", lambda: float(next(clock)))
+    plan = Plan(learner="actor_critic", network="linear", workload="test1", traces=2, selection_traces=1)
+    found = training_speed.measure_speed(plan, envs=3, segment=5, updates=2, agents=2, device="cpu")
+    # Two chunks of two updates in one second of this clock.
+    assert found.steps_per_second == 2 * 2 * 3 * 5 * 2
