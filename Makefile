@@ -106,7 +106,8 @@ sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian
 	@benchmarks/sb3/run.sh
 
 lock: setup  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
-	@.venv/bin/uv pip compile --quiet pyproject.toml --extra train --extra dev --universal --python-version 3.11 \
+	@.venv/bin/uv pip compile --quiet pyproject.toml --extra train --extra sweep --extra ray --extra dev --universal \
+	  --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/all.lock
 	@.venv/bin/uv pip compile --quiet requirements/go.in --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/go.lock

@@ -22,6 +22,7 @@ def _prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "prepare", prepare_once)
 
 
+@pytest.mark.slow
 def test_job_gives_the_policy_of_a_run(tmp_path: Path) -> None:
     plan = tiny_plan("evolution")
     result = train(plan, tmp_path / "run")
@@ -46,27 +47,29 @@ def test_learning_reports_every_chunk_and_stops_when_told() -> None:
 
 
 def test_seeds_are_jobs_of_their_own_and_follow_each_other() -> None:
-    plan = tiny_plan("evolution", seeds=2, seed=5)
+    plan = tiny_plan("evolution", seeds=2)
     engine = LocalEngine()
     found = train_seeds(plan, engine)
     engine.close()
-    assert [(one["plan"]["seed"], one["plan"]["seeds"]) for one in found] == [(5, 1), (6, 1)]
+    assert [(one["plan"]["seed"], one["plan"]["seeds"]) for one in found] == [(0, 1), (1, 1)]
+    assert found[0]["tensors"] != found[1]["tensors"]
     state = joined(found)
     assert np.asarray(state.best_return).tolist() == [one["returns"][0] for one in found]
     assert {leaf.shape[0] for leaf in state.best.values()} == {2}
 
 
-@pytest.mark.parametrize("learner", ["evolution", "actor_critic"])
-def test_run_on_an_engine_writes_a_bundle_a_plan_and_a_log(tmp_path: Path, learner: str) -> None:
-    plan = tiny_plan(learner, seeds=2)
+@pytest.mark.slow
+@pytest.mark.parametrize(("learner", "seeds"), [("evolution", 1), ("actor_critic", 2)])
+def test_run_on_an_engine_writes_a_bundle_a_plan_and_a_log(tmp_path: Path, learner: str, seeds: int) -> None:
+    plan = tiny_plan(learner, seeds=seeds)
     engine = LocalEngine()
     told: list[int] = []
     result = train_on_engine(plan, tmp_path / "run", engine, watch=lambda *args: bool(told.append(args[0])))
     engine.close()
     policy = read_folder(tmp_path / "run")
-    assert len(result.returns) == 2
+    assert len(result.returns) == seeds
     assert policy.metrics["selection_return"] == max(result.returns)
     assert stored_plan(tmp_path / "run") == plan
     records = read_log(tmp_path / "run" / FOLDER / LOG_FILE)
     assert len(records) == len(told) // len(set(told))
-    assert len(records[-1]["seeds"]["selection_best"]) == 2
+    assert len(records[-1]["seeds"]["selection_best"]) == seeds

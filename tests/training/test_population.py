@@ -14,11 +14,11 @@ def _prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(population_module, "prepare", prepare_once)
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_population_in_parts_equals_the_whole(parts: int) -> None:
-    prepared = prepare_once(tiny_plan("evolution", seeds=2, objective="compress"))
+@pytest.mark.slow
+def test_population_in_parts_equals_the_whole() -> None:
+    prepared = prepare_once(tiny_plan("evolution", seeds=2))
     engine = LocalEngine()
-    split = learn(with_engine(prepared, engine, parts), never_stop)
+    split = learn(with_engine(prepared, engine, 3), never_stop)
     engine.close()
     whole = learn(prepared, never_stop)
     for name in ("figures", "worths", "returns", "decided", "tensors"):

@@ -19,7 +19,7 @@ from longshore.training.search import Space, make_space
 from longshore.training.sweep import BEST_FOLDER, BEST_PLAN_FILE, STUDY_FILE, Swept, Trial, sweep, train_best
 from training.tiny import prepare_once, tiny_plan
 
-CHUNKS = 8
+CHUNKS = 5
 GOOD_RATE = 1e-2
 
 
@@ -60,13 +60,13 @@ def states(swept: Swept) -> list[str]:
 @pytest.mark.usefixtures("pretending")
 def test_sweep_begins_with_the_defaults_and_finds_better(tmp_path: Path) -> None:
     told: list[tuple[Trial, int, int]] = []
-    swept = sweep(rate_space(), tmp_path / "out", trials=20, tell=lambda *args: told.append(args))
+    swept = sweep(rate_space(), tmp_path / "out", trials=12, tell=lambda *args: told.append(args))
     first = min(swept.trials)
     assert first.hyperparameters == {"learning_rate": 3e-3}
     assert first.worth is not None and swept.best.worth is not None
-    assert swept.best.worth > max(first.worth, -0.1)
+    assert swept.best.worth > max(first.worth, -0.5)
     assert swept.best.selection_return == pytest.approx(100 + swept.best.worth)
-    assert [(done, total) for _, done, total in told] == [(number, 20) for number in range(1, 21)]
+    assert [(done, total) for _, done, total in told] == [(number, 12) for number in range(1, 13)]
 
 
 @pytest.mark.usefixtures("pretending")
@@ -79,7 +79,7 @@ def test_sweep_writes_the_best_plan(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("pretending")
 def test_sweep_ends_hopeless_trials_early(tmp_path: Path) -> None:
-    swept = sweep(rate_space(), tmp_path / "out", trials=15)
+    swept = sweep(rate_space(), tmp_path / "out", trials=10)
     assert "pruned" in states(swept)
     pruned = [one.worth for one in swept.trials if one.state == "pruned"]
     assert all(worth is not None and worth < (swept.best.worth or 0) for worth in pruned)
@@ -137,17 +137,19 @@ def test_sweep_refuses_a_folder_that_holds_something_else(tmp_path: Path, name: 
 
 
 def test_sweep_passes_over_trials_that_fail(tmp_path: Path, pretending: Callable[..., None]) -> None:
-    def sometimes(values: Values, report: Report) -> Values:
-        if learning_rate(values) > 0.1:
+    tried: list[float] = []
+
+    def second_fails(values: Values, report: Report) -> Values:
+        tried.append(learning_rate(values))
+        if len(tried) == 2:
             raise InputError("got too much", "take less")
         return pretend(values, report)
 
-    pretending(sometimes)
-    swept = sweep(rate_space(), tmp_path / "out", trials=8)
+    pretending(second_fails)
+    swept = sweep(rate_space(), tmp_path / "out", trials=3)
     failed = [one for one in swept.trials if one.state == "failed"]
-    assert failed
-    assert "got too much" in failed[0].error
-    assert len(swept.trials) == 8 + len(failed)
+    assert [(one.number, one.error) for one in failed] == [(1, "got too much")]
+    assert len(swept.trials) == 4
 
 
 def test_sweep_in_which_all_fails_says_why(tmp_path: Path, pretending: Callable[..., None]) -> None:
@@ -174,8 +176,8 @@ def test_sweep_ranks_trainings_that_diverged_last(tmp_path: Path, pretending: Ca
 def test_sweep_says_what_made_the_difference(tmp_path: Path, pretending: Callable[..., None]) -> None:
     searched = ["learning_rate=1e-5:1", "entropy_weight=1e-4:1e-1"]
     space = make_space(tiny_plan("ppo"), searched, has_only_searched=True)
-    swept = sweep(space, tmp_path / "out", trials=30)
-    assert list(swept.importances)[0] == "learning_rate"
+    swept = sweep(space, tmp_path / "out", trials=15)
+    assert next(iter(swept.importances)) == "learning_rate"
 
 
 @pytest.mark.usefixtures("pretending")

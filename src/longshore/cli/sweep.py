@@ -1,7 +1,7 @@
 """`longshore sweep`: search a learner's hyperparameters, and train the best of them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -62,6 +62,12 @@ def sweep_command(
     json_mode: JsonOption = False,
 ) -> None:
     """Search a learner's hyperparameters (Optuna), judged by the selection traces; then train the best."""
+    _start(locals())
+
+
+def _start(options: "Mapping[str, Any]") -> None:
+    """Make the plan and its search of the command's options, by name."""
+    learner, network, nodes = options["learner"], options["network"], options["nodes"]
     for registry, name in ((LEARNERS, learner), (NETWORKS, network)):
         if name not in registry.names():
             raise UnknownNameError(registry.kind, name, registry.names())
@@ -69,33 +75,38 @@ def sweep_command(
     from longshore.cli.compilation import keep_compiled_programs
     from longshore.training.presets import find_preset
 
-    chosen = find_preset(preset, learner)
+    chosen = find_preset(options["preset"], learner)
     keep_compiled_programs()
     from longshore.training.plan import Plan
     from longshore.training.search import make_space
 
+    same = ("objective", "workload", "seed", "seeds", "selection_traces", "evaluations", "filters")
     plan = Plan(
         learner=learner,
         network=network,
         learner_config=dict(chosen.learners.get(learner, {})),
         network_config=dict(chosen.network_config or {}) if network == chosen.network else {},
-        objective=objective,
-        workload=workload,
-        workload_config=parse_parameters(parameters) | ({} if nodes is None else {"nodes": nodes}),
-        seed=seed,
-        seeds=seeds,
-        traces=training_traces,
-        selection_traces=selection_traces,
-        evaluations=evaluations,
-        lag_seconds=lag,
-        filters=filters,
-        prior=prior,
-        guide=guide,
-        limit=limit,
+        workload_config=parse_parameters(options["parameters"]) | ({} if nodes is None else {"nodes": nodes}),
+        traces=options["training_traces"],
+        lag_seconds=options["lag"],
+        **{name: options[name] for name in (*same, "prior", "guide", "limit")},
     )
-    space = make_space(plan, search or (), fix or (), has_only_searched=only)
-    where = {"name": engine, "jobs": jobs, "address": ray_address, "gpus_per_job": 1.0 if device == "gpu" else 0.0}
-    _run(space, out, trials, where, device, has_bundle=bundle, json_mode=json_mode)
+    space = make_space(plan, options["search"] or (), options["fix"] or (), has_only_searched=options["only"])
+    where = {
+        "name": options["engine"],
+        "jobs": options["jobs"],
+        "address": options["ray_address"],
+        "gpus_per_job": 1.0 if options["device"] == "gpu" else 0.0,
+    }
+    _run(
+        space,
+        options["out"],
+        options["trials"],
+        where,
+        options["device"],
+        has_bundle=options["bundle"],
+        json_mode=options["json_mode"],
+    )
 
 
 def _run(
@@ -146,10 +157,10 @@ def trial_line(trial: "Trial", done: int, total: int) -> str:
 def _payload(swept: "Swept") -> dict[str, object]:
     return {
         "out": str(swept.out),
-        "best": swept.best,
+        "best": swept.best._asdict(),
         "plan": swept.plan.to_json(),
         "importances": swept.importances,
-        "trials": swept.trials,
+        "trials": [trial._asdict() for trial in swept.trials],
     }
 
 

@@ -92,7 +92,8 @@ def read_weights(data: bytes) -> Tensors:
     if len(data) > MAX_BYTES:
         raise InputError(f"the weights have {len(data)} bytes, expected at most {MAX_BYTES}", "train a smaller network")
     for magic, what in _OTHER_FORMATS:
-        if data.startswith(magic):
+        # A header of 640 bytes makes a length that begins as a pickle does; what follows it tells them apart.
+        if data.startswith(magic) and not _begins_as_ours(data):
             raise InputError(
                 f"the weights are {what}, expected safetensors",
                 "such files can run code when they are opened, so longshore never does; export with `longshore train`",
@@ -106,6 +107,12 @@ def read_weights(data: bytes) -> Tensors:
         ).reshape(entry.shape)
         for name, entry in entries.items()
     }
+
+
+def _begins_as_ours(data: bytes) -> bool:
+    """Tell whether a length within the limit and a JSON object stand first, as in every safetensors file."""
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    return length <= MAX_HEADER_BYTES and data[_LENGTH_BYTES : _LENGTH_BYTES + 1] == b"{"
 
 
 def _data_start(data: bytes) -> int:

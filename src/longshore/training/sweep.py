@@ -29,6 +29,7 @@ STUDY_FILE, BEST_PLAN_FILE, BEST_FOLDER = "sweep.db", "best-plan.json", "best"
 _STUDY = "longshore"
 # Before that many trials are complete nothing is known about the median; before that many chunks little about a trial.
 _TRIALS_BEFORE_PRUNING, _CHUNKS_BEFORE_PRUNING = 4, 3
+_LEAST_TRIALS_TO_COMPARE = 10
 _PLAN, _SPACE, _RETURN, _ERROR, _SECONDS = "plan", "space", "return", "error", "seconds"
 
 
@@ -185,7 +186,7 @@ class _Search:
             trial = self._running.pop(finished.ticket)
             state = self._optuna.trial.TrialState
             if finished.values is None:
-                trial.set_user_attr(_ERROR, str(finished.error))
+                trial.set_user_attr(_ERROR, getattr(finished.error, "message", str(finished.error)))
                 frozen = self._study.tell(trial, state=state.FAIL)
             else:
                 values = finished.values
@@ -293,20 +294,20 @@ def _order(trial: Trial) -> tuple[int, float, int]:
 
 
 def _importances(space: Space, study: Any) -> dict[str, float]:
-    """Return the hyperparameters' importance, the largest first; by PED-ANOVA, which needs no further package."""
+    """Return the hyperparameters' importance, the largest first; by PED-ANOVA, which needs no further package.
+
+    Trials that were ended early count by what they had reached: without them only good ones would be compared.
+    """
     optuna = optional_package("optuna", "sweep")
-    complete = [
-        one for one in study.trials if one.state == optuna.trial.TrialState.COMPLETE and math.isfinite(one.value)
-    ]
-    if len({one.value for one in complete}) < 4 or len(complete) < len(space.domains):
+    known = optuna.create_study(direction="maximize")
+    for one in study.trials:
+        if one.state.is_finished() and one.value is not None and math.isfinite(one.value):
+            made = optuna.trial.create_trial(params=one.params, distributions=one.distributions, value=one.value)
+            known.add_trial(made)
+    if len({one.value for one in known.trials}) < max(_LEAST_TRIALS_TO_COMPARE, len(space.domains)):
         return {}
     evaluator = optuna.importance.PedAnovaImportanceEvaluator()
-    known = optuna.create_study(direction="maximize")
-    known.add_trials(complete)
-    try:
-        found = optuna.importance.get_param_importances(known, evaluator=evaluator)
-    except (RuntimeError, ValueError):  # all trials share a value of it
-        return {}
+    found = optuna.importance.get_param_importances(known, evaluator=evaluator)
     names = {domain.label: domain.name for domain in space.domains}
     return {names[label]: float(value) for label, value in found.items()}
 
