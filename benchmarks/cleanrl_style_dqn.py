@@ -85,8 +85,9 @@ class Agent:
         """Return the value of every node [nodes]."""
         nodes = rows.shape[0]
         nothing = jnp.zeros(nodes, jnp.int32)
+        none = jnp.zeros((nodes, 0))
         inputs = Inputs(
-            rows, jnp.ones(nodes, bool), nothing, nothing.astype(jnp.float32), jnp.zeros((nodes, 0)), jnp.zeros(0)
+            rows, jnp.ones(nodes, bool), nothing, nothing.astype(jnp.float32), none, none, jnp.zeros(0)
         )
         return forward(self.ops, tensors, inputs)[SCORE]
 

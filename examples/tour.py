@@ -90,7 +90,7 @@ def score_of_first_node(row):
     rows[0] = row
     nothing = np.zeros(3, np.float32)
     none = np.zeros((3, 0), np.float32)
-    inputs = Inputs(rows, np.ones(3, bool), nothing.astype(np.int32), nothing, none, np.zeros(0, np.float32))
+    inputs = Inputs(rows, np.ones(3, bool), nothing.astype(np.int32), nothing, none, none, np.zeros(0, np.float32))
     return forward(policy.ops, policy.tensors, inputs)[SCORE][0]
 
 

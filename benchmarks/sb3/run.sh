@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # sb3-contrib's MaskablePPO, unmodified, on longshore/Placement-v0, beside kube-default, energy-latency and our PPO.
-# Opt-in: it installs Debian's python3-torch (150 MB), since torch on PyPI is 3 GB. About 15 minutes on two cores.
+# Opt-in: it installs Debian's python3-torch (150 MB), since torch on PyPI is 3 GB. About half an hour on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 DEBIAN_PYTHON=/usr/bin/python3
@@ -23,14 +23,16 @@ if [ ! -f "$OUT/venv/.installed" ] || [ requirements/sb3.lock -nt "$OUT/venv/.in
   "$OUT/venv/bin/python" -m pip install --quiet --require-hashes --no-deps -r requirements/sb3.lock
   touch "$OUT/venv/.installed"
 fi
-for workload in ${WORKLOADS:-test1 test2}; do
-  for seed in ${SEEDS:-0 1 2}; do
-    found="$OUT/$workload-$seed.json"
-    [ -s "$found" ] && continue
-    echo "== sb3: MaskablePPO on $workload, seed $seed"
-    "$OUT/venv/bin/python" benchmarks/sb3/learn.py --python .venv/bin/python \
-      --workload "$workload" --seed "$seed" --steps "${STEPS:-100000}" >"$found.part"
-    mv "$found.part" "$found"
+for workload in ${WORKLOADS:-test1}; do
+  for settings in defaults matched; do
+    for seed in ${SEEDS:-0 1 2}; do
+      found="$OUT/$workload-$settings-$seed.json"
+      [ -s "$found" ] && continue
+      echo "== sb3: MaskablePPO ($settings) on $workload, seed $seed"
+      "$OUT/venv/bin/python" benchmarks/sb3/learn.py --python .venv/bin/python --workload "$workload" \
+        --settings "$settings" --seed "$seed" --steps "${STEPS:-100000}" >"$found.part"
+      mv "$found.part" "$found"
+    done
   done
 done
 .venv/bin/python benchmarks/sb3/table.py "$OUT"/*.json

@@ -36,7 +36,7 @@ def rows(workload: str, runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         table.append((name, reward.mean, f"[{reward.low:.1f}, {reward.high:.1f}]", *spent))
     for run in runs:
         reward = interval(np.array(run["returns"]))
-        name = f"MaskablePPO, training seed {run['seed']}"
+        name = f"MaskablePPO, {run['settings']}, training seed {run['seed']}"
         spent = (f"{run['seconds']:.0f}", f"{run['steps']:,}")
         table.append((name, reward.mean, f"[{reward.low:.1f}, {reward.high:.1f}]", *spent))
     lines = [

@@ -128,3 +128,21 @@ def test_choose_is_feasible_and_the_same_in_jax(
     assert feasible[node] if feasible.any() else node == -1
     there = to_jax((arrays, scores, feasible))
     assert int(compiled_choose(*there, has_random_ties=has_random_ties)) == node
+
+
+DEFER_CASES = {
+    "all are worse than waiting": Case([-1.0, -2.0, -0.5, -3.0], ALL, None),
+    "one is as good as waiting": Case([-1.0, -2.0, 0.0, -3.0], ALL, "d"),
+    "the one that is better is not feasible": Case([-1.0, -2.0, 5.0, -3.0], [True, True, False, True], None),
+    "nobody is feasible": Case([1.0] * 4, [False] * 4, None),
+    "no number at all is no reason to wait": Case([np.nan] * 4, ALL, "a"),
+    "a number below 0 beside no number": Case([np.nan, -1.0, np.nan, np.nan], ALL, None),
+}
+
+
+@pytest.mark.parametrize("case", DEFER_CASES.values(), ids=DEFER_CASES)
+def test_choose_waits_where_every_score_is_below_0_and_the_policy_may_defer(case: Case) -> None:
+    compiled = jax.jit(choose, static_argnames="may_defer")
+    scores, feasible = np.array(case.scores), np.array(case.feasible)
+    assert name_of(choose(ARRAYS, scores, feasible, may_defer=True)) == case.want
+    assert name_of(compiled(to_jax(ARRAYS), scores, feasible, may_defer=True)) == case.want

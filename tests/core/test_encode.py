@@ -97,7 +97,7 @@ def test_bound_pods_are_counted_on_their_nodes() -> None:
     assert state.requested.tolist() == [[1, 0, 0], [500, GIB, 0]]
     assert state.nonzero_requested.tolist() == [[1, 200 * 2**20], [600, GIB + 200 * 2**20]]
     assert state.pod_count.tolist() == [1, 2]
-    assert (int(state.last_node), int(state.step)) == (-1, 0)
+    assert (int(state.last_node), int(state.step), int(state.next_class)) == (-1, 0, -1)
 
 
 def test_pods_on_unknown_nodes_are_left_out() -> None:

@@ -244,6 +244,16 @@ def test_preferences_and_neighbours_are_seen() -> None:
     assert row(encoded, "a", "images_present") > row(encoded, "b", "images_present") == 0
 
 
+def test_the_pod_behind_is_seen_as_what_it_asks_for() -> None:
+    pods = (make_pod("p").cpu("1").memory("1Gi"), make_pod("q").cpu("2").memory("3Gi"))
+    alone = encode_parts(make_node("a").cpu("4").memory("4Gi"), make_node("b").cpu("12").memory("12Gi"), *pods)
+    state = alone.arrays.state
+    followed = replace(alone, arrays=alone.arrays._replace(state=state._replace(next_class=np.array(1, np.int32))))
+    assert [row(alone, "a", name) for name in ("next_cpu", "next_memory")] == [0, 0]
+    assert [row(followed, node, "next_cpu") for node in "ab"] == [0.25, 0.25]
+    assert row(followed, "a", "next_memory") == 0.375
+
+
 def test_names_are_unique_and_every_row_is_filled() -> None:
     assert len(set(ALL)) == len(FEATURES)
     for feature in FEATURES:

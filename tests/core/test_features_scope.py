@@ -24,7 +24,7 @@ def of_scope(*scopes: str) -> tuple[Feature, ...]:
 
 
 def with_other_state(arrays: ClusterArrays, where: Array, draw: np.random.Generator) -> ClusterArrays:
-    """Put other pods on some nodes."""
+    """Put other pods on some nodes, and another one next in the queue."""
     state = arrays.state
     wanted = (arrays.nodes.allocatable * draw.random((*where.shape, 1))).astype(np.int64)
     used = (arrays.nodes.gpu_capacity * draw.random(state.gpu_used.shape)).astype(np.int64)
@@ -34,6 +34,7 @@ def with_other_state(arrays: ClusterArrays, where: Array, draw: np.random.Genera
             pod_count=np.where(where, draw.integers(0, 9, where.shape), state.pod_count),
             counts=np.where(where, draw.integers(0, 9, state.counts.shape), state.counts),
             gpu_used=np.where(where[:, None], used, state.gpu_used),
+            next_class=draw.integers(-1, len(arrays.classes.request)).astype(np.int32),
         )
     )
 

@@ -1,16 +1,20 @@
 """Decisions: who goes where, why not elsewhere, and what holds a pod back."""
 
+import numpy as np
 import pytest
 
 from builders import make_node, make_pod
+from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import Encoded, encode
 from longshore.core.labels import Requirement
+from longshore.core.ops import Array
 from longshore.core.pod import NodePreference, NodeSelectorTerm, Pod, PodSpec
 from longshore.core.snapshot import Snapshot
 from longshore.deciding.decide import Chooser, decide, decide_all
 from longshore.filters import filter_set
 from longshore.objectives.weighted import parse_objective
 from longshore.policies import REGISTRY
+from longshore.policies.heuristics.base import Heuristic
 
 NODES = (
     make_node("full").cpu("1").memory("1Gi").build(),
@@ -124,3 +128,39 @@ def test_decide_keeps_the_hard_latency_limit_only_in_the_set_that_has_it():
     limited, _ = decide(encoded, pod, chooser("kube-default", "upstream+latency"))
     assert limited.node is None
     assert limited.rejections["far"].filter == "LatencyLimit"
+
+
+def waiting_chooser(scores: tuple[float, ...]) -> Chooser:
+    return Chooser("mine", Heuristic(lambda *_: np.array(scores), may_defer=True), filter_set("upstream"))
+
+
+def test_decide_leaves_a_pod_waiting_that_the_policy_defers_and_says_so():
+    pod = make_pod("a").cpu("1500m").build()
+    decision, after = decide(cluster(pod), pod, waiting_chooser((9.0, -2.0, -1.0)))
+    assert decision.node is None
+    assert decision.pending_reason == (
+        "the policy prefers to wait: it scores every node that has room below 0, `large` highest"
+    )
+    assert (decision.runner_up, decision.scores) == ("large", {"small": -2.0, "large": -1.0})
+    assert after.arrays.state.pod_count.sum() == 0
+
+
+def test_decide_places_a_pod_for_which_some_node_is_no_worse_than_waiting():
+    pod = make_pod("a").cpu("1500m").build()
+    decision, _ = decide(cluster(pod), pod, waiting_chooser((9.0, -2.0, 0.0)))
+    assert (decision.node, decision.runner_up, decision.pending_reason) == ("large", "small", None)
+
+
+def test_decide_all_tells_which_pod_comes_next():
+    met: list[int] = []
+
+    def score(arrays: ClusterArrays, _pod_class: Array, _feasible: Array) -> Array:
+        met.append(int(arrays.state.next_class))
+        return np.zeros(3)
+
+    small, large = make_pod("small").cpu("100m").build(), make_pod("large").cpu("2").build()
+    gated = Pod("gated", make_pod("gated").cpu("3").build().spec, scheduling_gates=("wait",))
+    urgent = Pod("urgent", make_pod("urgent").cpu("1").build().spec, priority=5)
+    start = cluster(small, gated, large, urgent)
+    list(decide_all(start, Chooser("mine", Heuristic(score), filter_set("upstream"))))
+    assert met == [start.class_of(small), start.class_of(large), -1]

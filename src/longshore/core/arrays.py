@@ -2,7 +2,7 @@
 
 Named tuples all the way, so that JAX takes them as they are. Axis names: `nodes`, `classes` (distinct pod specs),
 `resources` (CPU, memory, ephemeral storage, then extended ones by name), `queries` (rows of the counter table), `keys`
-(topology keys), `devices` (GPUs of a node). Rows beyond the real nodes are padding.
+(topology keys), `devices` (GPUs of a node), `zones` (those that a latency was measured to). Rows beyond the real nodes are padding.
 
 Everything that depends on other pods reads `state.counts[queries, nodes]`; placing a pod of class c on node n adds
 `tables.match[:, c]` to column n. A term table of width 0 means that no class has such a term; its filter costs nothing.
@@ -41,6 +41,7 @@ class Readings(NamedTuple):
     cpu_known: Array  # [nodes] bool
     watts: Array  # [nodes] float64 measured draw
     watts_known: Array  # [nodes] bool
+    zone_near: Array  # [nodes, zones] float32; column = `nodes.zone`; 1 / (1 + ms / 5), 0 = not known or its own zone
 
 
 class Tables(NamedTuple):
@@ -124,6 +125,7 @@ class State(NamedTuple):
     last_node: Array  # [] int32; where the last pod went, -1 at the start
     step: Array  # [] uint32; placements so far
     seed: Array  # [] uint32; with `step`, all the randomness there is
+    next_class: Array  # [] int32; class of the pod that waits behind the one to place, -1 = none is known
 
 
 class ClusterArrays(NamedTuple):

@@ -111,6 +111,7 @@ def _empty_state(snapshot: Snapshot, encoder: ClassEncoder, width: int, seed: in
         last_node=np.array(-1, np.int32),
         step=np.array(0, np.uint32),
         seed=np.array(seed, np.uint32),
+        next_class=np.array(-1, np.int32),
     )
 
 

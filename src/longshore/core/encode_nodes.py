@@ -14,6 +14,9 @@ from longshore.core.padding import column, matrix
 from longshore.core.queries import ZONE_KEY
 from longshore.core.resources import PODS, amount
 
+HALF_NEAR_MS = 5.0
+"""Where a zone counts half as near as one's own: zones of one region are about a millisecond apart, regions tens."""
+
 
 def node_arrays(
     nodes: Sequence[Node], keys: Mapping[str, int], resource_names: Sequence[str], width: int
@@ -60,7 +63,29 @@ def reading_arrays(nodes: Sequence[Node], width: int) -> Readings:
         (column([v or 0.0 for v in values], width, np.float64), column([v is not None for v in values], width, bool))
         for values in ([_finite(value) for value in measurements] for measurements in columns)
     ]
-    return Readings(*(array for pair in pairs for array in pair))
+    return Readings(*(array for pair in pairs for array in pair), zone_near=_zone_near(nodes, width))
+
+
+def _zone_near(nodes: Sequence[Node], width: int) -> Array:
+    """Return how near the zones are, in columns as far as one was measured; none at all where nobody measures.
+
+    As nearness and not as milliseconds: it is computed once and not for every decision, and zeros may be appended.
+    """
+    if not any(node.readings.zone_latency_ms for node in nodes):
+        return np.zeros((width, 0), np.float32)
+    own = _domains(nodes, {ZONE_KEY: 0}, width)[0].tolist()
+    labels = (dict(node.labels).get(ZONE_KEY) for node in nodes)
+    numbers = {name: number for name, number in zip(labels, own, strict=False) if name is not None}
+    links = [
+        (row, numbers[zone], HALF_NEAR_MS / (HALF_NEAR_MS + milliseconds))
+        for row, node in enumerate(nodes)
+        for zone, milliseconds in node.readings.zone_latency_ms
+        if numbers.get(zone, own[row]) != own[row] and 0 <= milliseconds < math.inf
+    ]
+    near = np.zeros((width, max((column for _, column, _ in links), default=-1) + 1), np.float32)
+    for row, zone_column, value in links:
+        near[row, zone_column] = value
+    return near
 
 
 def _finite(value: float | None) -> float | None:

@@ -24,12 +24,12 @@ from longshore.core.power import CPU_COLUMN
 SIMULATOR, STANDALONE, PLUGIN = "simulator", "standalone", "plugin"
 EVERYWHERE = (SIMULATOR, STANDALONE, PLUGIN)
 IN_PYTHON = (SIMULATOR, STANDALONE)
-"""The plugin knows neither the devices inside a node nor the counter table."""
+"""The plugin knows neither the devices inside a node nor the counter table, and not which pod comes next."""
 
 POD, NODE, READING, STATE, CLUSTER, ELSEWHERE = "pod", "node", "reading", "state", "cluster", "elsewhere"
 """What a feature depends on, beside the pod and what the nodes are: nothing (the same for all nodes), nothing (for each
-node its own), the node's readings, those and what runs on the node, what runs anywhere (the same for all nodes), what
-runs anywhere (for each node its own). `policies.row_cache` computes again only what can have changed."""
+node its own), the node's readings, those and what runs on the node, what runs or waits anywhere (the same for all
+nodes), what runs anywhere (for each node its own). `policies.row_cache` computes again only what can have changed."""
 
 # Where a reading counts one half. Limits of user-facing services lie around 25 ms; the others are middling nodes'.
 HALF_LATENCY_MS = 25.0
@@ -66,6 +66,13 @@ def _free(view: View, column: int) -> Array:
 
 def _request(view: View, column: int) -> Array:
     return view.cut(view.request(column) / view.xp.maximum(view.mean(view.arrays.nodes.allocatable[:, column]), 1.0))
+
+
+def _next_request(view: View, column: int) -> Array:
+    following = view.arrays.state.next_class
+    asked = view.arrays.classes.request[view.xp.maximum(following, 0), column]
+    mean = view.xp.maximum(view.mean(view.arrays.nodes.allocatable[:, column]), 1.0)
+    return view.cut(view.xp.where(following >= 0, asked, 0) / mean)
 
 
 def _added_watts(view: View, now: Array) -> Array:
@@ -298,6 +305,16 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "neighbours_wanted", "weight", "pods near the node that the pod wants (or, below 0, does not want) there",
         _MOST, _neighbours, ELSEWHERE, IN_PYTHON,
+    ),
+    # The pod that waits behind this one, where the queue is known; the same for all nodes.
+    Feature(
+        "next_cpu", "milli-CPU", "CPU that the pod behind this one asks for",
+        "by the mean node's CPU, cut to 0..1; 0 without", lambda v: _next_request(v, CPU_COLUMN), CLUSTER, IN_PYTHON,
+    ),
+    Feature(
+        "next_memory", "bytes", "memory that the pod behind this one asks for",
+        "by the mean node's memory, cut to 0..1; 0 without",
+        lambda v: _next_request(v, MEMORY_COLUMN), CLUSTER, IN_PYTHON,
     ),
 )  # fmt: skip
 """Every feature, in the order of the columns."""

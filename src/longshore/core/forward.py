@@ -42,6 +42,7 @@ class Inputs(NamedTuple):
     is_real: Array  # [nodes] bool
     zone: Array  # [nodes] int32; equal = same zone, 0 = none
     app: Array  # [nodes] float32; pods of the same owner or service on the node
+    near: Array  # [nodes, zones] float32; how near the nodes of each other zone are, 0..1, 0 = not known; column = `zone`
     prior: Array  # [nodes, 1] float32; minus the node's place by a heuristic, 0 = its choice
     preference: Array  # [terms] float32; weights of the objective's terms, given at run time
 
@@ -128,13 +129,34 @@ def _mean_zone(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Arr
     """Every node gets the mean over the real nodes of its zone; one without a zone stands for itself."""
     xp = namespace(given[0])
     rows = given[0]
+    sums = _zone_sums(rows, inputs)[inputs.zone]
+    mean = sums[:, :-1] / xp.maximum(sums[:, -1:], 1)
+    return xp.where((inputs.zone > 0)[:, None], mean, rows).astype(rows.dtype)
+
+
+def _zone_sums(rows: Array, inputs: Inputs) -> Array:
+    """Return the sum over the real nodes of every zone and, in the last column, how many they are."""
+    xp = namespace(rows)
     counted = (inputs.is_real & (inputs.zone > 0)).astype(rows.dtype)
     columns = xp.concatenate([rows * counted[:, None], counted[:, None]], axis=1).T
     zone = xp.broadcast_to(inputs.zone, columns.shape)
     # Zones are numbered from 1, the empty name included.
-    sums = segment_sum(columns, zone, rows.shape[0] + 2)[:, inputs.zone].T
-    mean = sums[:, :-1] / xp.maximum(sums[:, -1:], 1)
-    return xp.where((inputs.zone > 0)[:, None], mean, rows).astype(rows.dtype)
+    return segment_sum(columns, zone, max(rows.shape[0] + 2, inputs.near.shape[1])).T
+
+
+def _mean_near(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
+    """Every node gets the mean over the real nodes that are in a zone, each as near as its zone is, its own zone 1.
+
+    A node without a zone stands for itself in place of its own zone, and for nobody else: no latency to it is known.
+    """
+    xp = namespace(given[0])
+    rows = given[0]
+    sums = _zone_sums(rows, inputs)
+    alone = xp.concatenate([rows, xp.ones_like(rows[:, :1])], axis=1)
+    own = xp.where((inputs.zone > 0)[:, None], sums[inputs.zone], alone)
+    # By zones, not by pairs of nodes: a cluster has thousands of these and a handful of those.
+    total = own + row_product(inputs.near, sums[: inputs.near.shape[1]])
+    return (total[:, :-1] / xp.where(total[:, -1:] > 0, total[:, -1:], 1)).astype(rows.dtype)
 
 
 def _mean_app(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
@@ -182,6 +204,7 @@ KINDS: dict[str, Kind] = {
     "mean_nodes": Kind(_mean_nodes, 1, 0, "mean over the real nodes"),
     "max_nodes": Kind(_max_nodes, 1, 0, "largest over the real nodes"),
     "mean_zone": Kind(_mean_zone, 1, 0, "for every node, the mean over the real nodes of its zone"),
+    "mean_near": Kind(_mean_near, 1, 0, "for every node, the mean over the real nodes, weighted by how near their zone is"),
     "mean_app": Kind(_mean_app, 1, 0, "mean over the nodes that run pods of the same owner or service"),
     "flatten": Kind(_flatten, 1, 0, "all nodes' rows as one vector, which fixes the number of nodes"),
     "lookup": Kind(_lookup, 1, 3, "a table by the sorted buckets of what is free and what is asked for"),
@@ -288,10 +311,10 @@ def _shape(
             if num_nodes is not None and values[1] != num_nodes + 1:
                 raise InputError(f"{where}: got a table of width {values[1]}, expected {num_nodes + 1}")
             return True, 1
-        case "mean_nodes" | "max_nodes" | "mean_app" | "mean_zone" | "flatten":
+        case "mean_nodes" | "max_nodes" | "mean_app" | "mean_zone" | "mean_near" | "flatten":
             if not per_node:
                 raise InputError(f"{where}: got a value of the whole cluster, expected one per node")
             if op.kind == "flatten":
                 return False, None if num_nodes is None or widths[0] is None else num_nodes * widths[0]
-            return op.kind == "mean_zone", widths[0]
+            return op.kind in ("mean_zone", "mean_near"), widths[0]
     return per_node, widths[0]

@@ -67,6 +67,8 @@ def _head(policy: PolicyFacts) -> str:
         f"- **It optimises** `{policy.objective}`.",
         f"- **It runs behind** the filters `{policy.filters}`: a node that they refuse is never chosen.",
     ]
+    if policy.may_defer:
+        lines.append("- **It may leave a pod waiting** although a node has room: where every node scores below 0.")
     if policy.prior is not None:
         lines.append(f"- **It corrects** the heuristic `{policy.prior}`: it began as that heuristic.")
     if policy.preference:

@@ -33,6 +33,9 @@ class NodeReadings(NamedTuple):
     traffic_bytes_per_second: float | None = None
     cpu_ratio: float | None = None
     watts: float | None = None
+    zone_latency_ms: tuple[tuple[str, float], ...] = ()
+    """Latency from the node to the nodes of each zone, by the zone's name, sorted. Zones that are not named are not
+    known. By zone, since a probe can measure that at any size of cluster, and from node to node it cannot."""
 
 
 class NodePower(NamedTuple):

@@ -69,6 +69,9 @@ class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         dict[str, float | Interval], _about("results by name: a number, or mean, low and high of an interval")
     ] = msgspec.field(default_factory=dict)
     num_nodes: Annotated[int | None, _about("the number of nodes of a network of fixed size; null = any number")] = None
+    may_defer: Annotated[
+        bool, _about("scores say by how much a node is better than waiting; a pod for which all are below 0 waits")
+    ] = False
 
 
 class Policy(PolicyFacts, frozen=True, kw_only=True, eq=False):
@@ -118,6 +121,7 @@ def blank_inputs(policy: PolicyFacts, num_nodes: int) -> Inputs:
         is_real=np.ones(num_nodes, bool),
         zone=np.zeros(num_nodes, np.int32),
         app=np.zeros(num_nodes, np.float32),
+        near=np.zeros((num_nodes, 0), np.float32),
         prior=np.zeros((num_nodes, widths[PRIOR]), np.float32),
         preference=np.zeros(widths[PREFERENCE], np.float32),
     )

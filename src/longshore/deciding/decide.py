@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from longshore import filters
-from longshore.core.choose import choose
 from longshore.core.decision import Decision, Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
@@ -30,7 +29,12 @@ class Chooser:
 
 def decide(encoded: Encoded, pod: Pod, chooser: Chooser, objective: Weighted | None = None) -> tuple[Decision, Encoded]:
     """Decide for a pod; return the decision and the cluster after it."""
-    held_back = _held_back(encoded, pod)
+    return _decide(encoded, pod, chooser, objective, _held_back(encoded, pod))
+
+
+def _decide(
+    encoded: Encoded, pod: Pod, chooser: Chooser, objective: Weighted | None, held_back: str | None
+) -> tuple[Decision, Encoded]:
     if held_back is not None:
         return Decision(pod.key, chooser.name, None, {}, {}, pending_reason=held_back), encoded
     arrays, index = encoded.arrays, encoded.class_of(pod)
@@ -41,16 +45,21 @@ def decide(encoded: Encoded, pod: Pod, chooser: Chooser, objective: Weighted | N
         return Decision(pod.key, chooser.name, None, {}, rejections, pending_reason=reason), encoded
     scores = chooser.heuristic.score(arrays, pod_class, mask)
     node, runner_up = _best_two(encoded, chooser.heuristic, scores, mask)
+    names, candidates = encoded.node_names, np.flatnonzero(mask)
+    scored = {names[i]: float(score) for i, score in zip(candidates, scores[candidates].tolist(), strict=True)}
+    second = None if runner_up < 0 else names[runner_up]
+    if node < 0:
+        reason = f"the policy prefers to wait: it scores every node that has room below 0, `{second}` highest"
+        return Decision(pod.key, chooser.name, None, scored, rejections, second, pending_reason=reason), encoded
     devices = chooser.heuristic.devices(arrays, pod_class)[node]
     after = place(arrays, pod_class, np.asarray(node), devices)
-    names, candidates = encoded.node_names, np.flatnonzero(mask)
     decision = Decision(
         pod=pod.key,
         policy=chooser.name,
         node=names[node],
-        scores={names[i]: float(score) for i, score in zip(candidates, scores[candidates].tolist(), strict=True)},
+        scores=scored,
         rejections=rejections,
-        runner_up=None if runner_up < 0 else names[runner_up],
+        runner_up=second,
         terms=_terms(objective, Transition(arrays, after, pod_class, np.asarray(node))),
     )
     return decision, replace(encoded, arrays=after)
@@ -61,9 +70,22 @@ def decide_all(
 ) -> Iterator[tuple[Decision, Encoded]]:
     """Decide for every waiting pod, the highest priority first, each on the cluster that the one before left."""
     waiting = sorted(encoded.snapshot.pending, key=lambda pod: -pod.priority)
-    for pod in waiting:
-        decision, encoded = decide(encoded, pod, chooser, objective)
+    reasons = [_held_back(encoded, pod) for pod in waiting]
+    following = _following(encoded, waiting, reasons)
+    for pod, held_back, next_class in zip(waiting, reasons, following, strict=True):
+        state = encoded.arrays.state._replace(next_class=np.asarray(next_class, np.int32))
+        encoded = replace(encoded, arrays=encoded.arrays._replace(state=state))
+        decision, encoded = _decide(encoded, pod, chooser, objective, held_back)
         yield decision, encoded
+
+
+def _following(encoded: Encoded, waiting: list[Pod], held_back: list[str | None]) -> list[int]:
+    """Return, for every waiting pod, the class of the next one that will be decided on; -1 = none."""
+    found, next_class = [], -1
+    for pod, reason in zip(reversed(waiting), reversed(held_back), strict=True):
+        found.append(next_class)
+        next_class = encoded.class_of(pod) if reason is None else next_class
+    return found[::-1]
 
 
 def summary(num_nodes: int, rejections: Iterable[Rejection]) -> str:
@@ -90,10 +112,13 @@ def _held_back(encoded: Encoded, pod: Pod) -> str | None:
 
 
 def _best_two(encoded: Encoded, heuristic: Heuristic, scores: Array, mask: Array) -> tuple[int, int]:
-    """Return the chosen node, and the one that would have been chosen without it; -1 = none."""
-    node = int(choose(encoded.arrays, scores, mask, has_random_ties=heuristic.has_random_ties))
+    """Return the chosen node, and the one that would have been chosen without it; -1 = none.
+
+    Where waiting is chosen, the second is the node that would have been chosen without waiting.
+    """
+    node = int(heuristic.choose(encoded.arrays, scores, mask))
     others = mask & (np.arange(len(mask)) != node)
-    return node, int(choose(encoded.arrays, scores, others, has_random_ties=heuristic.has_random_ties))
+    return node, int(replace(heuristic, may_defer=False).choose(encoded.arrays, scores, others))
 
 
 def _terms(objective: Weighted | None, step: Transition) -> dict[str, float]:

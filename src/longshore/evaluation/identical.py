@@ -149,7 +149,8 @@ def _alike(compiled: Compiled) -> tuple[Array, ...]:
     cluster = compiled.params.cluster
     # What only tells nodes apart, and what no objective reads of pods without constraints about each other.
     nodes = cluster.nodes._replace(name_rank=None, domain=None, zone=None)
-    per_node = [leaf for leaf in (*nodes, *cluster.readings) if leaf is not None]
+    readings = cluster.readings._replace(zone_near=None)
+    per_node = [leaf for leaf in (*nodes, *readings) if leaf is not None]
     per_node += [compiled.params.is_present, compiled.params.latency_ms.T, static_mask(cluster).T]
     groups: dict[bytes, list[int]] = {}
     for node in range(len(cluster.nodes.is_real)):

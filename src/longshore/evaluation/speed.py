@@ -8,7 +8,6 @@ import numpy as np
 
 from longshore import filters
 from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import choose
 from longshore.core.place import place
 from longshore.deciding.decide import Chooser
 from longshore.simulator.params import Compiled
@@ -52,7 +51,7 @@ def _decide(arrays: ClusterArrays, pod_class: np.ndarray, chooser: Chooser) -> i
     if not mask.any():
         return -1
     scores = chooser.heuristic.score(arrays, pod_class, mask)
-    return int(choose(arrays, scores, mask, has_random_ties=chooser.heuristic.has_random_ties))
+    return int(chooser.heuristic.choose(arrays, scores, mask))
 
 
 def _after(arrays: ClusterArrays, pod_class: np.ndarray, node: int, chooser: Chooser) -> ClusterArrays:

@@ -14,6 +14,8 @@ GPU_DEVICES = "longshore.dev/gpu-devices"
 
 LATENCY_MS = "longshore.dev/latency-ms"
 """On a node: latency to its users, where no probe measures it."""
+ZONE_LATENCY_MS = "longshore.dev/zone-latency-ms"
+"""On a node: latency to the nodes of each zone, such as `zone-a=0.4,zone-b=1.8`; zones not named are not known."""
 WATTS = "longshore.dev/watts"
 """On a node: watts at even steps of CPU use, idle first, such as `90,160,210`."""
 COST_PER_HOUR = "longshore.dev/cost-per-hour"

@@ -64,7 +64,7 @@ def node(source: wire.Node) -> Node:
         images=tuple(Image(tuple(image.names or ()), image.size_bytes) for image in source.status.images or ()),
         gpu_count=read.whole(notes, annotations.GPU_COUNT, 0, MAX_DEVICES) or 0,
         gpu_model=notes.get(annotations.GPU_MODEL, labels.get(annotations.GPU_MODEL, "")),
-        readings=NodeReadings(latency_ms=latency),
+        readings=NodeReadings(latency_ms=latency, zone_latency_ms=_zone_latency(read, notes)),
         power=_power(read, notes),
         cost_per_hour=_DEFAULT_NODE.cost_per_hour if cost is None else cost,
         carbon_grams_per_kwh=_DEFAULT_NODE.carbon_grams_per_kwh if carbon is None else carbon,
@@ -314,6 +314,21 @@ def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower:
         )
     curve = tuple(read.number({annotations.WATTS: part}, annotations.WATTS) or 0.0 for part in parts)
     return NodePower(curve)
+
+
+def _zone_latency(read: _Reader, notes: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+    key = annotations.ZONE_LATENCY_MS
+    text = notes.get(key)
+    if text is None:
+        return ()
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, separator, milliseconds = (piece.strip() for piece in part.partition("="))
+        if not name or not separator or name in found:
+            reason = f"`{text}` is not a list of zones, each once, such as `zone-a=0.4,zone-b=1.8`"
+            raise read.refuse(f"metadata.annotations[{key}]", reason)
+        found[name] = read.number({key: milliseconds}, key) or 0.0
+    return tuple(sorted(found.items()))
 
 
 def _unmodelled(spec: wire.PodSpec) -> tuple[str, ...]:

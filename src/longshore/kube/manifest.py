@@ -210,6 +210,8 @@ def _node_annotations(word: Node) -> dict[str, str]:
     notes, labels = dict(word.annotations), dict(word.labels)
     default = _DEFAULT_NODE
     _keep(notes, annotations.LATENCY_MS, word.readings.latency_ms, float, _number)
+    zones = word.readings.zone_latency_ms
+    _keep(notes, annotations.ZONE_LATENCY_MS, zones, _read_zone_latency, _write_zone_latency, ())
     _keep(notes, annotations.GPU_COUNT, word.gpu_count, int, str, default.gpu_count)
     _keep(notes, annotations.GPU_MODEL, word.gpu_model, str, str, labels.get(annotations.GPU_MODEL, ""))
     _keep(
@@ -249,6 +251,15 @@ def _keep(
 
 def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(value)
+
+
+def _read_zone_latency(text: str) -> tuple[tuple[str, float], ...]:
+    pairs = (part.partition("=") for part in text.split(","))
+    return tuple(sorted((zone.strip(), float(milliseconds)) for zone, _, milliseconds in pairs))
+
+
+def _write_zone_latency(zones: tuple[tuple[str, float], ...]) -> str:
+    return ",".join(f"{zone}={_number(milliseconds)}" for zone, milliseconds in zones)
 
 
 def _models(text: str) -> tuple[str, ...] | None:

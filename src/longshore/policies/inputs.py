@@ -49,6 +49,7 @@ def with_rows(
         is_real=arrays.nodes.is_real,
         zone=arrays.nodes.zone,
         app=_pods_of_same_app(arrays, pod_class),
+        near=arrays.readings.zone_near,
         prior=_prior(arrays, pod_class, feasible, prior),
         preference=xp.asarray(preference, xp.float32),
     )

@@ -48,6 +48,7 @@ def learned(policy: Policy, preference: Mapping[str, float] | None = None, *, ke
         devices=gpu.best_fit if prior is None else prior.devices,
         has_random_ties=prior is not None and prior.has_random_ties,
         is_order_dependent=policy.num_nodes is not None or (prior is not None and prior.is_order_dependent),
+        may_defer=policy.may_defer,
     )
 
 

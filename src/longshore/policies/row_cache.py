@@ -161,7 +161,8 @@ class RowCache:
             last[nodes] = now[nodes]
 
     def _compare_readings(self, last: Readings, now: Readings) -> None:
-        for before, after in zip(last, now, strict=True):
+        # No feature reads how near zones are: the network is told that anew every time.
+        for before, after in zip(last._replace(zone_near=None), now._replace(zone_near=None), strict=True):
             if before is not after:
                 # What is no number differs from itself: its node is then computed once too often.
                 nodes = np.flatnonzero(before != after)

@@ -20,7 +20,7 @@ from longshore.core.ops import Array
 from longshore.objectives.base import Objective, Transition
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState
-from longshore.simulator.transition import Program, advance, initial, settle, visible, with_latency
+from longshore.simulator.transition import Program, advance, initial, settle, visible, with_latency, with_next
 
 
 class Moment(NamedTuple):
@@ -99,7 +99,8 @@ class Environment:
         return Moment(state, pod, feasible & ~state.is_cordoned & ~is_over, is_over)
 
     def _look(self, params: SimParams, moment: Moment) -> Seen:
-        cluster, pod_class = visible(params, moment.state), params.pod_class[moment.pod]
+        cluster = with_next(params, moment.state, moment.pod, visible(params, moment.state))
+        pod_class = params.pod_class[moment.pod]
         rows = feature_table.features(cluster, pod_class, moment.feasible, self.features)
         return Seen(rows, jnp.append(moment.feasible, True))
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from longshore import filters
 from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import choose
 from longshore.core.ops import Array
 from longshore.core.place import place, remove
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin
+from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.objectives.base import Objective, Transition
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import Compiled, Kind
@@ -86,7 +85,7 @@ class Reference:
             self._time = event.time
             match event:
                 case Create(pod=pod):
-                    yield self._decide(Kind.CREATE, self._index[pod.key])
+                    yield self._decide(Kind.CREATE, self._index[pod.key], self._arriving(events))
                 case Delete(pod=key):
                     yield from self._delete(self._index[key])
                 case NodeFail(node=node) | NodeDrain(node=node):
@@ -136,17 +135,25 @@ class Reference:
         yield from self._retry()
 
     def _retry(self) -> Iterator[Step]:
-        for pod in list(self.queue):
-            yield self._decide(Kind.RETRY, pod)
+        waiting = list(self.queue)
+        for place, pod in enumerate(waiting, start=1):
+            yield self._decide(Kind.RETRY, pod, waiting[place] if place < len(waiting) else None)
 
-    def _decide(self, kind: Kind, pod: int) -> Step:
-        cluster = self.visible()
+    def _arriving(self, events: list[Event]) -> int | None:
+        """Return the pod that arrives next, if it does so now."""
+        match events:
+            case [Create(time=time, pod=pod), *_] if time == self._time:
+                return self._index[pod.key]
+        return None
+
+    def _decide(self, kind: Kind, pod: int, behind: int | None) -> Step:
+        cluster = self._with_next(behind)
         pod_class = self.compiled.params.pod_class[pod]
         mask = filters.feasible(cluster, pod_class, self.filters) & ~self._cordoned
         node, reward = -1, 0.0
         if mask.any():
             scores = self.heuristic.score(cluster, pod_class, mask)
-            node = int(choose(cluster, scores, mask, has_random_ties=self.heuristic.has_random_ties))
+            node = int(self.heuristic.choose(cluster, scores, mask))
         if node >= 0:
             devices = self.heuristic.devices(cluster, pod_class)[node]
             before = self._true()
@@ -164,6 +171,12 @@ class Reference:
     def visible(self) -> ClusterArrays:
         """Return the cluster as the policy sees it."""
         return self._with_latency(self._seen if self.lag_seconds > 0 else self._latency)
+
+    def _with_next(self, behind: int | None) -> ClusterArrays:
+        """Return the cluster as the policy sees it, with the class of the pod behind the one to place."""
+        cluster = self.visible()
+        number = -1 if behind is None else self.compiled.params.pod_class[behind]
+        return cluster._replace(state=cluster.state._replace(next_class=np.asarray(number, np.int32)))
 
     def _true(self) -> ClusterArrays:
         return self._with_latency(self._latency)

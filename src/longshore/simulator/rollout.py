@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 
 from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import choose
 from longshore.core.ops import Array
 from longshore.core.place import remove
 from longshore.core.power import cluster_watts
@@ -39,7 +38,7 @@ def heuristic_decide(heuristic: Heuristic) -> Decide:
 
     def decide(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array]:
         scores = heuristic.score(cluster, pod_class, feasible)
-        node = choose(cluster, scores, feasible, has_random_ties=heuristic.has_random_ties)
+        node = heuristic.choose(cluster, scores, feasible)
         return node, heuristic.devices(cluster, pod_class)[jnp.maximum(node, 0)]
 
     return decide

@@ -88,7 +88,7 @@ def look(filter_names: tuple[str, ...], params: SimParams, state: SimState) -> t
     event = _next(params, state)
     state = _tick(params, state, event)
     is_decision = (event.kind == Kind.CREATE) | (event.kind == Kind.RETRY)
-    cluster = visible(params, state)
+    cluster = with_next(params, state, event.pod, visible(params, state))
     pod_class = params.pod_class[event.pod]
     feasible = filters.feasible(cluster, pod_class, filter_names) & ~state.is_cordoned
     return state, Situation(event, is_decision, cluster, pod_class, feasible)
@@ -126,6 +126,34 @@ def visible(params: SimParams, state: SimState) -> ClusterArrays:
     cluster = params.cluster
     cluster = cluster._replace(nodes=cluster.nodes._replace(is_real=state.is_up), state=state.cluster)
     return with_latency(cluster, state.seen_latency_ms)
+
+
+def with_next(params: SimParams, state: SimState, pod: Array, cluster: ClusterArrays) -> ClusterArrays:
+    """Tell the cluster which class of pod waits behind the one to decide on, as far as that is known.
+
+    Behind a pod that arrives it is the one that the trace creates next, at the same moment; behind one that is tried
+    again it is the next in the queue that has not been tried since room came free. Nobody computes it who does not
+    read it: the compiler leaves it out.
+    """
+    cursor = jnp.minimum(state.cursor, params.event_time.shape[0] - 1)
+    arrives = (
+        (state.cursor < params.event_time.shape[0])
+        & (params.event_kind[cursor] == Kind.CREATE)
+        & (params.event_time[cursor] == state.time)
+    )
+    # The least in the queue of every block; of the pod's own block without the pod.
+    own = pod // BLOCK
+    others = jnp.where(jnp.arange(BLOCK) == pod % BLOCK, LATE, state.pod_order[own])
+    first = state.first_untried.at[own].set(_untried(others, state.pod_tried[own], state.epoch).min())
+    block = jnp.argmin(first)
+    order = jnp.where(block == own, others, state.pod_order[block])
+    waiting = block * BLOCK + jnp.argmin(_untried(order, state.pod_tried[block], state.epoch))
+    is_retry = state.pod_phase[pod] == WAITING
+    is_known = jnp.where(is_retry, first[block] < LATE, arrives)
+    # A block may have room for more pods than there are, and none of those is ever in the queue.
+    behind = jnp.where(is_retry, jnp.minimum(waiting, params.pod_class.shape[0] - 1), params.event_pod[cursor])
+    next_class = jnp.where(is_known, params.pod_class[behind], -1).astype(jnp.int32)
+    return cluster._replace(state=cluster.state._replace(next_class=next_class))
 
 
 def with_latency(cluster: ClusterArrays, latency_ms: Array) -> ClusterArrays:

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 from longshore.agents.base import Learner, LearnerState, Seen, Segment
 from longshore.agents.networks.base import Blueprint
 from longshore.core import gpu
-from longshore.core.choose import choose
 from longshore.core.ops import Array
 from longshore.objectives.base import Transition
 from longshore.objectives.weighted import Weighted
@@ -160,7 +159,7 @@ def _observe(task: Task, params: SimParams, recorded: Array, env: Env) -> tuple[
     guide = jnp.where((guide >= 0) & feasible[jnp.maximum(guide, 0)], guide, NO_GUIDE)
     if task.guide is not None:
         scores = task.guide.score(cluster, situation.pod_class, feasible)
-        guide = choose(cluster, scores, feasible, has_random_ties=task.guide.has_random_ties)
+        guide = task.guide.choose(cluster, scores, feasible)
     seen = Seen(inputs, feasible & is_decision, is_decision, jnp.where(is_decision, guide, NO_GUIDE).astype(jnp.int32))
     return env._replace(state=state), situation, seen
 

@@ -84,6 +84,7 @@ def make_policy(
         provenance=_provenance(prepared, state, seconds, device),
         metrics=metrics,
         num_nodes=blueprint.nodes,
+        may_defer=task.may_defer,
     )
 
 

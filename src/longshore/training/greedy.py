@@ -62,9 +62,9 @@ def judge(
         state, seen = look(task.filters, params, state)
         inputs = policy_inputs(seen.cluster, seen.pod_class, seen.feasible, task.features, task.prior, preference)
         scores = forward(ops, tensors, inputs)[SCORE]
-        node = choose(seen.cluster, scores, seen.feasible, has_random_ties=has_random_ties(task))
-        if task.may_defer:
-            node = jnp.where(jnp.where(seen.feasible, scores, -jnp.inf).max() < 0, -1, node)
+        node = choose(
+            seen.cluster, scores, seen.feasible, has_random_ties=has_random_ties(task), may_defer=task.may_defer
+        )
         target = jnp.maximum(node, 0)
         devices = gpu.best_fit(seen.cluster, seen.pod_class)[target]
         after, outcome = act(params, state, seen, node, devices, has_node_events=task.has_node_events)

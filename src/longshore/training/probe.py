@@ -23,6 +23,8 @@ from longshore.simulator.reference import Reference
 MOST_DECISIONS = 400
 """Enough to see what varies; a second or less."""
 _LEAST_SPREAD = 1e-6
+_ONLY_WHEN_ASKED = ("next_cpu", "next_memory")
+"""The pod that comes next is known only where one decides on all that wait; a policy must ask to depend on it."""
 
 
 class Probe(NamedTuple):
@@ -75,5 +77,6 @@ def probe(compiled: Sequence[Compiled], objective: Weighted, filters: tuple[str,
     if not np.isfinite(rewards).all():
         raise InputError("the objective gave a reward that is not a finite number", "check its terms and weights")
     varying = watcher.high - watcher.low > _LEAST_SPREAD
-    names = tuple(name for name, varies in zip(feature_table.ALL, varying, strict=True) if varies)
+    taken = dict(zip(feature_table.ALL, varying, strict=True))
+    names = tuple(name for name, varies in taken.items() if varies and name not in _ONLY_WHEN_ASKED)
     return Probe(names, rewards)

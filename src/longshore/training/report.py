@@ -65,9 +65,9 @@ def _measured(
         def decide(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array]:
             inputs = policy_inputs(cluster, pod_class, feasible, task.features, task.prior, dial)
             scores = forward(ops, tensors, inputs)[SCORE]
-            node = choose(cluster, scores, feasible, has_random_ties=has_random_ties(task))
-            if task.may_defer:
-                node = jnp.where(jnp.where(feasible, scores, -jnp.inf).max() < 0, -1, node)
+            node = choose(
+                cluster, scores, feasible, has_random_ties=has_random_ties(task), may_defer=task.may_defer
+            )
             return node, gpu.best_fit(cluster, pod_class)[jnp.maximum(node, 0)]
 
         return decide

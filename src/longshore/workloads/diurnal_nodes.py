@@ -1,7 +1,7 @@
 """The nodes of `diurnal`: four shapes in three zones, some tainted, some with SSDs, each zone at its own distance.
 
-Power curves are assumptions (steep at first, flatter when busy), not measurements of machines that exist; prices are
-relative.
+Power curves are assumptions (steep at first, flatter when busy), not measurements of machines that exist, and so are
+the latencies from zone to zone (`machines.ZONE_STEPS_MS`); prices are relative.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from longshore.core.errors import UnknownNameError
 from longshore.core.node import Image, Node, Taint
 from longshore.core.queries import ZONE_KEY
 from longshore.workloads.draw import Draw
-from longshore.workloads.machines import GIB_IN_MIB, MIB, make_node, numbered
+from longshore.workloads.machines import GIB_IN_MIB, MIB, make_node, numbered, zone_latencies
 
 ZONES = ("zone-a", "zone-b", "zone-c")
 ZONE_LATENCY_MS = {"zone-a": 8.0, "zone-b": 16.0, "zone-c": 24.0}
@@ -87,6 +87,7 @@ def _node(draw: Draw, number: int, name: str, images: Sequence[str], shapes: Seq
         labels=labels,
         taints=tuple(taints),
         latency_ms=ZONE_LATENCY_MS[zone],
+        zone_latency_ms=zone_latencies(ZONES, zone),
         watts=shape.watts,
         cost_per_hour=shape.cost_per_hour,
     )

@@ -3,7 +3,7 @@
 The annotations repeat what the node's fields say, so that a trace that is written to a file reads back the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from longshore.core.labels import freeze
 from longshore.core.node import Node, NodePower, NodeReadings, Taint
@@ -16,8 +16,12 @@ GIB_IN_MIB = 1024
 
 # The names that `kube.annotations` reads; this room may not import that one, so a test compares them.
 LATENCY_MS_ANNOTATION = "longshore.dev/latency-ms"
+ZONE_LATENCY_MS_ANNOTATION = "longshore.dev/zone-latency-ms"
 WATTS_ANNOTATION = "longshore.dev/watts"
 COST_ANNOTATION = "longshore.dev/cost-per-hour"
+
+ZONE_STEPS_MS = (0.4, 1.8, 3.1)
+"""Latency to the own zone, the one beside it and those beyond: an assumption about zones of one region, not measured."""
 
 _DEFAULT = Node("")
 
@@ -31,6 +35,7 @@ def make_node(
     labels: Mapping[str, str] | None = None,
     taints: tuple[Taint, ...] = (),
     latency_ms: float | None = None,
+    zone_latency_ms: Mapping[str, float] | None = None,
     watts: tuple[float, ...] | None = None,
     cost_per_hour: float | None = None,
 ) -> Node:
@@ -40,8 +45,10 @@ def make_node(
         (MEMORY, memory_mib * MIB * NANOS_PER_UNIT),
         (PODS, pods * NANOS_PER_UNIT),
     )
+    zones = tuple(sorted((zone_latency_ms or {}).items()))
     notes = {
         LATENCY_MS_ANNOTATION: None if latency_ms is None else f"{latency_ms:g}",
+        ZONE_LATENCY_MS_ANNOTATION: ",".join(f"{zone}={step:g}" for zone, step in zones) or None,
         WATTS_ANNOTATION: None if watts is None else ",".join(f"{step:g}" for step in watts),
         COST_ANNOTATION: None if cost_per_hour is None else f"{cost_per_hour:g}",
     }
@@ -52,10 +59,16 @@ def make_node(
         labels=freeze({HOSTNAME_KEY: name, "kubernetes.io/os": "linux"} | dict(labels or {})),
         annotations=freeze({key: text for key, text in notes.items() if text is not None}),
         taints=taints,
-        readings=NodeReadings(latency_ms=latency_ms),
+        readings=NodeReadings(latency_ms=latency_ms, zone_latency_ms=zones),
         power=_DEFAULT.power if watts is None else NodePower(watts),
         cost_per_hour=_DEFAULT.cost_per_hour if cost_per_hour is None else cost_per_hour,
     )
+
+
+def zone_latencies(zones: Sequence[str], own: str) -> dict[str, float]:
+    """Return the latency from a node in `own` to every zone: they lie in a row, in the order given."""
+    place = zones.index(own)
+    return {zone: ZONE_STEPS_MS[min(abs(i - place), len(ZONE_STEPS_MS) - 1)] for i, zone in enumerate(zones)}
 
 
 def numbered(prefix: str, count: int) -> list[str]:

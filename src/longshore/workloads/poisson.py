@@ -1,18 +1,19 @@
 """Poisson arrivals with exponential lifetimes, pods of mixed sizes on equal nodes: the plain textbook load.
 
-Nodes of 16 CPU / 64 GiB in three zones. Each pod belongs to one of some applications (Deployments), popular ones more
+Nodes of 16 CPU / 64 GiB in three zones, latencies between these assumed (`machines.ZONE_STEPS_MS`). Each pod belongs to one of some applications (Deployments), popular ones more
 often. The rate follows from the load that is wanted, unless it is given.
 """
 
 from dataclasses import dataclass
 
+from longshore.core.node import Node
 from longshore.core.queries import ZONE_KEY
 from longshore.core.trace import Trace
 from longshore.workloads.apps import make_apps, mean_share
 from longshore.workloads.arrivals import poisson_creates
 from longshore.workloads.base import check_range
 from longshore.workloads.draw import Draw
-from longshore.workloads.machines import GIB_IN_MIB, make_node, numbered
+from longshore.workloads.machines import GIB_IN_MIB, make_node, numbered, zone_latencies
 
 NODE_CPU, NODE_MEMORY_MIB = 16, 64 * GIB_IN_MIB
 ZONES = ("zone-a", "zone-b", "zone-c")
@@ -50,10 +51,7 @@ class Poisson:
         """Make the trace; the seed draws sizes, arrivals and lifetimes. It ends with the last arrival."""
         draw = Draw("poisson", seed)
         apps = make_apps(draw, self.apps)
-        nodes = tuple(
-            make_node(name, cpu=NODE_CPU, memory_mib=NODE_MEMORY_MIB, labels={ZONE_KEY: ZONES[i % len(ZONES)]})
-            for i, name in enumerate(numbered("node", self.nodes))
-        )
+        nodes = tuple(_node(name, ZONES[i % len(ZONES)]) for i, name in enumerate(numbered("node", self.nodes)))
         rate = self.rate_per_second or self.load / (mean_share(apps, nodes) * self.mean_lifetime_seconds)
         creates = poisson_creates(
             draw,
@@ -64,3 +62,13 @@ class Poisson:
         )
         events = tuple(creates)
         return Trace(nodes, events, controllers=tuple(app.controller for app in apps), end=events[-1].time)
+
+
+def _node(name: str, zone: str) -> Node:
+    return make_node(
+        name,
+        cpu=NODE_CPU,
+        memory_mib=NODE_MEMORY_MIB,
+        labels={ZONE_KEY: zone},
+        zone_latency_ms=zone_latencies(ZONES, zone),
+    )

@@ -1,20 +1,23 @@
-"""GNN: messages along what really connects nodes: their zone, the pods of one owner or service, the whole cluster.
+"""GNN: messages along what really connects nodes: zone, latency, the pods of one owner or service, the whole cluster.
 
-    h' = relu(S h + Z mean over the zone + A mean over the nodes with pods of the same app + C mean over all)
+    h' = relu(S h + Z mean over the zone + N mean over the near + A mean over the nodes with pods of the same app
+              + C mean over all)
 
-A node's load is part of its row, so that it is part of every message.
+Near is what a node reaches quickly: others count by the latency that was measured from the node to their zone, 1 / (1 +
+ms / 5), those of its own zone 1. Where nothing was measured that is the mean over the zone. A node's load is part of its
+row, so that it is part of every message.
 """
 
 from dataclasses import dataclass
 
 from longshore.agents.networks.base import Blueprint, Builder, Sizes
 
-RELATIONS = (("zone", "mean_zone"), ("app", "mean_app"), ("all", "mean_nodes"))
+RELATIONS = (("zone", "mean_zone"), ("near", "mean_near"), ("app", "mean_app"), ("all", "mean_nodes"))
 
 
 @dataclass(frozen=True)
 class Gnn:
-    """Message passing over zones, apps and the cluster."""
+    """Message passing over zones, latencies between them, apps and the cluster."""
 
     width: int = 32
     """Units of each layer."""

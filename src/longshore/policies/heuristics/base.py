@@ -1,10 +1,11 @@
-"""What a heuristic is: a pure scoring function over all nodes at once, and how it breaks ties."""
+"""What a heuristic is: a pure scoring function over all nodes at once, how it breaks ties, and whether it may wait."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
+from longshore.core.choose import choose
 from longshore.core.ops import Array
 
 Score = Callable[[ClusterArrays, Array, Array], Array]
@@ -24,3 +25,9 @@ class Heuristic:
     """Ties go to a random node by the state's seed, as upstream's do; else to the lowest name."""
     is_order_dependent: bool = False
     """The choice depends on node names or on history, so that renaming nodes may change it."""
+    may_defer: bool = False
+    """Scores say by how much a node is better than waiting; a pod for which all are below 0 waits."""
+
+    def choose(self, arrays: ClusterArrays, scores: Array, feasible: Array) -> Array:
+        """Return the node that the scores stand for, -1 if none is feasible or the pod is to wait."""
+        return choose(arrays, scores, feasible, has_random_ties=self.has_random_ties, may_defer=self.may_defer)
