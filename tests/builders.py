@@ -60,7 +60,7 @@ class NodeBuilder:
         """Give the node GPUs of one model."""
         return self._with(gpu_count=count, gpu_model=model)
 
-    def readings(self, **readings: float) -> Self:
+    def readings(self, **readings: Any) -> Self:
         """Set what was measured, by the names of `NodeReadings`."""
         return self._with(readings=self.node.readings._replace(**readings))
 

@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--workload", default="test1")
     parser.add_argument("--objective", default="el-rl")
     parser.add_argument("--settings", choices=("defaults", "matched"), default="defaults")
-    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--report-seeds", type=int, default=12)
     given = parser.parse_args()

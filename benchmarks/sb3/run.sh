@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # sb3-contrib's MaskablePPO, unmodified, on longshore/Placement-v0, beside kube-default, energy-latency and our PPO.
-# Opt-in: it installs Debian's python3-torch (150 MB), since torch on PyPI is 3 GB. About half an hour on two cores.
+# Opt-in: it installs Debian's python3-torch (150 MB), since torch on PyPI is 3 GB. About twenty minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 DEBIAN_PYTHON=/usr/bin/python3
@@ -30,7 +30,7 @@ for workload in ${WORKLOADS:-test1}; do
       [ -s "$found" ] && continue
       echo "== sb3: MaskablePPO ($settings) on $workload, seed $seed"
       "$OUT/venv/bin/python" benchmarks/sb3/learn.py --python .venv/bin/python --workload "$workload" \
-        --settings "$settings" --seed "$seed" --steps "${STEPS:-100000}" >"$found.part"
+        --settings "$settings" --seed "$seed" --steps "${STEPS:-60000}" >"$found.part"
       mv "$found.part" "$found"
     done
   done

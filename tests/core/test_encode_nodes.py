@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import make_node
+from builders import NodeBuilder, make_node, make_snapshot
 from longshore.core.arrays import NodeArrays
+from longshore.core.encode import encode
 from longshore.core.encode_nodes import node_arrays, num_devices, reading_arrays
+from longshore.core.queries import ZONE_KEY
 from longshore.core.resources import CORE_RESOURCES
 
 WIDTH = 5
@@ -129,6 +131,32 @@ def test_readings_know_zero_from_unknown(reading: str, value: str, known: str) -
     assert getattr(readings, known).tolist() == [True, True, False, False, False]
     others = [name for name in readings._fields if name.endswith("_known") and name != known]
     assert not any(getattr(readings, name).any() for name in others)
+
+
+def in_zone(name: str, zone: str | None, **latencies: float) -> NodeBuilder:
+    node = make_node(name) if zone is None else make_node(name).label(ZONE_KEY, zone)
+    return node.readings(zone_latency_ms=tuple(latencies.items()))
+
+
+def test_nearness_stands_in_the_columns_of_the_zones() -> None:
+    nodes = [in_zone("a", "x", x=0.5, y=5.0), in_zone("b", "y", x=20.0), in_zone("c", None, y=0.0), in_zone("d", "z")]
+    arrays = encode(make_snapshot(*nodes)).arrays
+    zone, near = arrays.nodes.zone, arrays.readings.zone_near
+    assert near.dtype == np.float32
+    x, y, z = zone[[0, 1, 3]]
+    np.testing.assert_allclose(near[:, [x, y]], [[0, 0.5], [0.2, 0], [0, 1], [0, 0]])
+    assert near.sum() == near[:, [x, y]].sum() and near.shape[1] <= z  # nobody has measured the way to z
+
+
+def test_nearness_needs_no_room_where_nobody_measures() -> None:
+    for node in (in_zone("a", "x"), in_zone("a", "x", x=1.0), in_zone("a", "x", nowhere=1.0), in_zone("a", None)):
+        assert reading_arrays([node.build()], WIDTH).zone_near.shape == (WIDTH, 0)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), -1.0])
+def test_latencies_to_zones_that_are_no_numbers_are_not_known(value: float) -> None:
+    nodes = [in_zone("a", "x", y=value, z=5.0), in_zone("b", "y"), in_zone("c", "z")]
+    assert reading_arrays([node.build() for node in nodes], WIDTH).zone_near.sum() == 0.5
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

@@ -43,8 +43,9 @@ def with_other_readings(arrays: ClusterArrays, where: Array, draw: np.random.Gen
     """Read something else on some nodes."""
 
     def other(values: Array) -> Array:
-        drawn = draw.random(where.shape)
-        return np.where(where, drawn < 0.5 if values.dtype == bool else 60 * drawn, values)
+        drawn = draw.random(values.shape)
+        changed = where if values.ndim == 1 else where[:, None]
+        return np.where(changed, drawn < 0.5 if values.dtype == bool else 60 * drawn, values)
 
     return arrays._replace(readings=Readings._make(other(values) for values in arrays.readings))
 

@@ -27,6 +27,7 @@ def make_inputs(seed: int, real: int = REAL_NODES, nodes: int = NODES) -> Inputs
         is_real=is_real,
         zone=np.where(is_real, draw.integers(0, 4, nodes), 0).astype(np.int32),
         app=draw.integers(0, 4, nodes).astype(np.float32),
+        near=(draw.random((nodes, 3)) * draw.integers(0, 2, (nodes, 3))).astype(np.float32),
         prior=-draw.integers(0, 9, (nodes, 1)).astype(np.float32),
         preference=draw.random(TERMS).astype(np.float32),
     )
@@ -59,6 +60,20 @@ def mean_zone_row(inputs: Inputs, node: int) -> list[float]:
     if zone == 0:
         return rows[node]
     return columns_mean(rows, [float(inputs.is_real[n] and inputs.zone[n] == zone) for n in range(len(rows))])
+
+
+def mean_near_row(inputs: Inputs, node: int) -> list[float]:
+    weights = [0.0] * NODES
+    for other in range(NODES):
+        zone = int(inputs.zone[other])
+        if zone == 0 or not inputs.is_real[other]:
+            continue
+        # The last zone of these inputs is one that nobody has measured.
+        measured = float(inputs.near[node, zone]) if zone < inputs.near.shape[1] else 0.0
+        weights[other] = measured + float(zone == inputs.zone[node])
+    if inputs.zone[node] == 0:
+        weights[node] = 1.0
+    return columns_mean(inputs.rows.tolist(), weights)
 
 
 # A table of every state that three buckets for nodes and pods can make.
@@ -97,6 +112,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[Array, ...], Callable[[Inputs], An
     "mean_nodes": (("rows",), (), lambda i: columns_mean(i.rows.tolist(), i.is_real.astype(float).tolist())),
     "max_nodes": (("rows",), (), lambda i: [max(i.rows[n, f] for n in range(REAL_NODES)) for f in range(FEATURES)]),
     "mean_zone": (("rows",), (), by_loop(mean_zone_row)),
+    "mean_near": (("rows",), (), by_loop(mean_near_row)),
     "mean_app": (("rows",), (), lambda i: columns_mean(i.rows.tolist(), np.where(i.is_real, i.app, 0).tolist())),
     "lookup": (("rows",), (KEYS, VALUES, EDGES), looked_up),
     "flatten": (("rows",), (), lambda i: [v for row in i.rows.tolist() for v in row]),
@@ -172,6 +188,21 @@ def test_a_cluster_without_nodes_gives_finite_values(kind: str):
     assert np.isfinite(value(kind, names, make_inputs(0, real=0), *tensors)).all()
 
 
+def test_the_near_are_the_zone_where_nothing_was_measured():
+    inputs = make_inputs(3)._replace(near=np.zeros((NODES, 0), np.float32))
+    found, want = (value(kind, ("rows",), inputs) for kind in ("mean_near", "mean_zone"))
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+def test_columns_for_zones_without_nodes_change_nothing():
+    inputs = make_inputs(3)
+    wide = inputs._replace(near=np.pad(inputs.near, [(0, 0), (0, NODES)], constant_values=0.5))
+    # The column of the zone that `inputs` has nodes in and no latencies to stays unknown.
+    wide.near[:, 3] = 0
+    found, want = (value("mean_near", ("rows",), one) for one in (wide, inputs))
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
 def test_values_of_the_cluster_go_side_by_side_without_nodes():
     inputs = make_inputs(0)
     assert value("concat", ("preference", "preference"), inputs).shape == (2 * TERMS,)
@@ -242,7 +273,7 @@ def test_a_network_that_fits_passes():
         pytest.param([Op("add", ("rows", "prior"), "x"), SCORE], "expected equal ones", id="sum of unequal widths"),
         *(
             pytest.param([Op(kind, ("preference",), "x"), SCORE], "expected one per node", id=f"{kind} of the cluster")
-            for kind in ("mean_nodes", "max_nodes", "mean_zone", "mean_app", "flatten")
+            for kind in ("mean_nodes", "max_nodes", "mean_zone", "mean_near", "mean_app", "flatten")
         ),
         pytest.param([Op("relu", ("rows",), "x")], "no operation writes `score`", id="no score"),
         pytest.param([Op("relu", ("rows",), "score")], "`score` of width 3", id="several scores per node"),

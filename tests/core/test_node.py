@@ -18,5 +18,5 @@ def test_node_cannot_be_changed() -> None:
 
 
 def test_node_readings_are_unknown_until_measured() -> None:
-    assert set(Node("a").readings) == {None}
+    assert set(Node("a").readings) == {None, ()}
     assert NodeReadings(latency_ms=0.0).latency_ms == 0.0

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from longshore.core.ops import largest_row, pick, row_product, weighted_sum
+from longshore.core.ops import largest_row, pick, row_product, sum_groups, weighted_sum
 
 # Around the sizes at which blocks begin and end, and one row short of or beyond a whole number of them.
 SIZES = pytest.mark.parametrize("num_rows", [0, 1, 31, 127, 128, 129, 255, 256, 257, 288, 289, 1000, 1024])
@@ -41,6 +41,22 @@ def test_weighted_sum_adds_all_rows(num_rows: int) -> None:
     rows, weights = draw(num_rows, 32), draw(num_rows)
     want = weights.astype(np.float64) @ rows
     np.testing.assert_allclose(weighted_sum(weights, rows), want, rtol=1e-5, atol=1e-4)
+
+
+@SIZES
+@LIBRARIES
+@pytest.mark.parametrize("num_groups", [1, 5, 64, 65, 90])
+def test_sum_groups_adds_the_rows_of_every_group(make, num_rows: int, num_groups: int) -> None:
+    rows, counted = draw(num_rows, 3), draw(num_rows) > 0
+    groups = np.arange(num_rows, dtype=np.int32) % max(num_groups - 1, 1)  # the last group is empty
+    want, many = np.zeros((num_groups, 3)), np.zeros(num_groups)
+    for row, group in zip(rows[counted], groups[counted], strict=True):
+        want[group] += row
+        many[group] += 1
+    found, numbers = sum_groups(make(rows), make(counted), make(groups), num_groups)
+    assert found.dtype == numbers.dtype == np.float32
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-4)
+    np.testing.assert_array_equal(numbers, many)
 
 
 @SIZES

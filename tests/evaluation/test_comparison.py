@@ -9,10 +9,11 @@ from evaluation.cases import mixed_trace
 from longshore.core.errors import InputError
 from longshore.evaluation import comparison
 from longshore.evaluation.base import Bound
-from longshore.evaluation.comparison import Comparison, Row, compare
+from longshore.evaluation.comparison import Comparison, Row, compare, compare_traces
 from longshore.evaluation.metrics import METRICS
-from longshore.evaluation.series import as_chooser
+from longshore.evaluation.series import Series, as_chooser, simulate_trace
 from longshore.simulator.params import compile_trace
+from longshore.workloads.build import build_workload
 
 
 def row(found: Comparison, policy: str) -> Row:
@@ -106,3 +107,13 @@ def test_wrong_calls_are_refused() -> None:
         compare("test1", ["kube-defualt"])
     with pytest.raises(InputError, match="did you mean `pods`"):
         compare("test1", ["first-fit"], parameters={"pod": 3})
+
+
+def test_runs_on_the_first_trace_come_with_a_comparison() -> None:
+    series: list[Series] = []
+    traces = [build_workload("test1", {"pods": 4, "cycles": 1}).trace(seed) for seed in range(2)]
+    compare_traces("test1", traces, ["random", "energy-latency"], has_bounds=False, series=series)
+    alone = simulate_trace("test1", traces[0], "energy-latency")
+    assert [one.policy for one in series] == ["random", "energy-latency"]
+    assert series[1].metrics == alone.metrics
+    assert series[1].pods_per_node.tolist() == alone.pods_per_node.tolist()

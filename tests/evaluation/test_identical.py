@@ -8,6 +8,7 @@ import pytest
 from builders import PodBuilder, make_node, make_pod
 from evaluation.cases import clearing_trace, rolling_trace
 from longshore.core.errors import InputError
+from longshore.core.queries import ZONE_KEY
 from longshore.core.trace import Create, Delete, LatencyChange, NodeFail, Trace
 from longshore.evaluation.identical import MoveKind, make_identical
 from longshore.objectives.user import UserTerm
@@ -58,6 +59,14 @@ def test_nodes_that_differ_in_their_names_only_are_alike() -> None:
     ordered, column = problem.canonical(np.array([[1, 5, 9, 9], [5, 1, 0, 2], [3, 3, 1, 1]]))
     assert ordered.tolist() == [[5, 1, 9, 9], [5, 1, 0, 2], [3, 3, 1, 1]]
     assert column.tolist() == [[1, 0, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3]]
+
+
+def test_nodes_of_different_zones_are_alike() -> None:
+    ways = {"a": (("y", 1.8),), "b": (("x", 1.8),)}
+    zones = {"a": "x", "b": "y"}
+    nodes = tuple(make_node(n).label(ZONE_KEY, zones[n]).readings(zone_latency_ms=ways[n]).build() for n in "ab")
+    problem = make_identical(compile_trace(Trace(nodes, (Create(0.0, make_pod("p").cpu(100).build()),))), None)
+    assert [group.tolist() for group in problem.alike] == [[0, 1]]
 
 
 POD = make_pod("p").build()

@@ -33,7 +33,7 @@ NODE_TEXT = b"""{
   "metadata": {"name": "worker-1", "uid": "u1", "creationTimestamp": "2026-01-01T00:00:00Z",
     "labels": {"topology.kubernetes.io/zone": "b", "kubernetes.io/hostname": "worker-1"},
     "annotations": {"longshore.dev/gpu-count": "8", "longshore.dev/gpu-model": "A100",
-      "longshore.dev/latency-ms": "2.5",
+      "longshore.dev/latency-ms": "2.5", "longshore.dev/zone-latency-ms": "b=0.4, a=1.8",
       "longshore.dev/watts": "90,160,210", "longshore.dev/cost-per-hour": "0.75",
       "longshore.dev/carbon-grams-per-kwh": "35"}},
   "spec": {"podCIDR": "10.0.0.0/24", "unschedulable": true,
@@ -167,6 +167,11 @@ def test_every_field_of_a_node_is_read(node: Node, field: str) -> None:
 def test_a_nodes_latency_annotation_is_a_reading(node: Node) -> None:
     assert node.readings.latency_ms == 2.5
     assert read_node().readings.latency_ms is None
+
+
+def test_a_nodes_latencies_to_zones_are_a_reading(node: Node) -> None:
+    assert node.readings.zone_latency_ms == (("a", 1.8), ("b", 0.4))
+    assert read_node().readings.zone_latency_ms == ()
 
 
 def test_a_node_without_annotations_has_the_defaults() -> None:
@@ -303,6 +308,12 @@ BAD_NODE_NOTES = [
     ("latency-ms", "inf", "`inf` is not a number from 0 to 1000000000"),
     ("latency-ms", "1_000", "`1_000` is not a number from 0 to 1000000000"),
     ("latency-ms", "", "`` is not a number from 0 to 1000000000"),
+    ("zone-latency-ms", "", "`` is not a list of zones, each once, such as `zone-a=0.4,zone-b=1.8`"),
+    ("zone-latency-ms", "1.8", "`1.8` is not a list of zones, each once, such as `zone-a=0.4,zone-b=1.8`"),
+    ("zone-latency-ms", "a=1,=2", "`a=1,=2` is not a list of zones, each once, such as `zone-a=0.4,zone-b=1.8`"),
+    ("zone-latency-ms", "a=1,a=2", "`a=1,a=2` is not a list of zones, each once, such as `zone-a=0.4,zone-b=1.8`"),
+    ("zone-latency-ms", "a=1,b=-2", "`-2` is not a number from 0 to 1000000000"),
+    ("zone-latency-ms", "a=1=2", "`1=2` is not a number from 0 to 1000000000"),
     ("cost-per-hour", "free", "`free` is not a number from 0 to 1000000000"),
     ("carbon-grams-per-kwh", "-3", "`-3` is not a number from 0 to 1000000000"),
     ("latency-ms", "1e308", "`1e308` is not a number from 0 to 1000000000"),

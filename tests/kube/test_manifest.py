@@ -132,6 +132,7 @@ NODE_PARTS: list[Any] = [
     pytest.param({}, {}, {"images": [{"names": ["a", "b"], "sizeBytes": 5}, {"sizeBytes": 0}]}, id="images"),
     pytest.param({}, {}, {"capacity": {"cpu": "1", "x/y": "0"}, "allocatable": {"memory": "1.5Ki"}}, id="amounts"),
     pytest.param({"annotations": {"longshore.dev/latency-ms": "0"}}, {}, {}, id="latency"),
+    pytest.param({"annotations": {"longshore.dev/zone-latency-ms": "b=2, a=0.40"}}, {}, {}, id="latency to zones"),
     pytest.param({"annotations": {"longshore.dev/watts": "90,1.60e2,210"}}, {}, {}, id="watts"),
     pytest.param({"annotations": {"longshore.dev/watts": "100,300"}}, {}, {}, id="the default watts"),
     pytest.param({"annotations": {"longshore.dev/cost-per-hour": "1.0"}}, {}, {}, id="the default price"),
@@ -216,6 +217,14 @@ def test_a_field_that_has_changed_since_overrules_its_annotation() -> None:
     }
     gone = Node("n", annotations=notes)
     assert read_node(manifest.node(gone)) == Node("n")
+
+
+@pytest.mark.parametrize("note", [None, "a=1", "x", ""])
+def test_latencies_to_zones_overrule_their_annotation(note: str | None) -> None:
+    key, readings = "longshore.dev/zone-latency-ms", NodeReadings(zone_latency_ms=(("a", 0.4), ("b", 12.0)))
+    word = Node("n", annotations=() if note is None else ((key, note),), readings=readings)
+    again = read_node(manifest.node(word))
+    assert (again.readings, dict(again.annotations)) == (readings, {key: "a=0.4,b=12"})
 
 
 def test_an_annotation_that_cannot_be_read_is_overruled_too() -> None:

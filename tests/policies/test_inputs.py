@@ -17,6 +17,7 @@ from longshore.core.features import features
 from longshore.core.forward import Inputs
 from longshore.core.ops import Array
 from longshore.core.place import place
+from longshore.core.queries import ZONE_KEY
 from longshore.core.snapshot import Service
 from longshore.policies import REGISTRY
 from longshore.policies.inputs import places, policy_inputs
@@ -125,6 +126,16 @@ def test_pods_of_the_same_service_are_counted_where_they_run(targets: list[int])
     assert found.app[:3].tolist() == [float(targets.count(node)) for node in range(3)]
     assert found.app.dtype == np.float32
     assert not policy_inputs(arrays, pods["lonely"], feasible, FEATURES, None, NO_PREFERENCE).app.any()
+
+
+def test_the_near_are_those_of_the_readings():
+    zones = {"a": "x", "b": "y", "c": "y"}
+    nodes = [make_node(name).label(ZONE_KEY, zone) for name, zone in zones.items()]
+    nodes[0] = nodes[0].readings(zone_latency_ms=(("y", 5.0),))
+    arrays = encode(make_snapshot(*nodes, make_pod("p"))).arrays
+    found = policy_inputs(arrays, np.asarray(0), arrays.nodes.is_real, FEATURES, None, NO_PREFERENCE)
+    assert found.near[0, found.zone[1]] == 0.5
+    assert found.near.sum() == 0.5
 
 
 def test_without_any_spread_term_nothing_is_counted():

@@ -64,6 +64,17 @@ def with_reading(arrays: ClusterArrays, node: int, value: float | None) -> Clust
     )
 
 
+def with_near(arrays: ClusterArrays, node: int, value: float) -> ClusterArrays:
+    near = np.zeros((len(arrays.nodes.is_real), 3), np.float32)
+    near[node] = value / 100
+    return arrays._replace(readings=arrays.readings._replace(zone_near=near))
+
+
+def in_zones(arrays: ClusterArrays) -> ClusterArrays:
+    zone = np.arange(len(arrays.nodes.is_real), dtype=np.int32) % 3
+    return arrays._replace(nodes=arrays.nodes._replace(zone=zone))
+
+
 def without_node(arrays: ClusterArrays, node: int) -> ClusterArrays:
     return arrays._replace(nodes=arrays.nodes._replace(is_real=set_at(arrays.nodes.is_real, node, False)))
 
@@ -85,6 +96,8 @@ def changed(arrays: ClusterArrays, what: str, pod_class: int, node: int, value: 
             return with_reading(arrays, node, None)
         case "read no number":
             return with_reading(arrays, node, float("nan"))
+        case "link":
+            return with_near(arrays, node, value)
         case "leave":
             return without_node(arrays, node)
         case "grow":
@@ -94,7 +107,9 @@ def changed(arrays: ClusterArrays, what: str, pod_class: int, node: int, value: 
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["place"] * 6 + ["remove", "read", "forget", "read no number", "leave", "grow", "nothing"]),
+        st.sampled_from(
+            ["place"] * 6 + ["remove", "read", "forget", "read no number", "link", "leave", "grow", "nothing"]
+        ),
         st.integers(0, 99),
         st.integers(0, 99),
         st.floats(0, 100),
@@ -113,7 +128,7 @@ def test_scores_stay_those_of_the_plain_path(
     network: str, padded: int | None, seed: int, steps: list[tuple[str, int, int, float, bool]]
 ) -> None:
     encoded = encode(random_snapshot(seed), padded_nodes=padded)
-    policy, arrays = trained(network), encoded.arrays
+    policy, arrays = trained(network), in_zones(encoded.arrays)
     kept = learned(policy, keeps_rows=True)
     assert isinstance(kept.score, RowCache)
     for what, some_class, some_node, value, asks in steps:

@@ -30,14 +30,19 @@ def check(traces: int, policies: list[str], lag_seconds: float, *, has_node_even
     return len(compared(compiled, {name: POLICIES.load(name) for name in policies}, lag_seconds))
 
 
-def compared(compiled: list[Compiled], policies: dict[str, Heuristic], lag_seconds: float = 0.0) -> list[Step]:
+def compared(
+    compiled: list[Compiled],
+    policies: dict[str, Heuristic],
+    lag_seconds: float = 0.0,
+    objective: Weighted | None = ALL_OBJECTIVES,
+) -> list[Step]:
     """Compare step by step; return the twin's steps."""
     units = list(policies.values())
-    measured = play(compiled, units, ALL_OBJECTIVES, filters=FILTERS)
+    measured = play(compiled, units, objective, filters=FILTERS)
     outcome, steps = measured.outcome, list[Step]()
     for i, (name, unit) in enumerate(policies.items()):
         for j, one in enumerate(compiled):
-            twin = list(Reference(one, unit, FILTERS, lag_seconds, ALL_OBJECTIVES).play())
+            twin = list(Reference(one, unit, FILTERS, lag_seconds, objective).play())
             length = len(twin)
             label = f"{name}, trace {j}"
             assert [s.kind for s in twin] == outcome.kind[i, j, :length].tolist(), label
@@ -69,34 +74,33 @@ def test_a_program_without_node_events_plays_like_the_twin():
 
 def better_than_waiting(arrays: ClusterArrays, pod_class: Array, _feasible: Array) -> Array:
     """Score at random around 0, so that many pods are left waiting, and tried again when something changes."""
-    drawn = hash_uint32(arrays.state.step, pod_class.astype("uint32"), arrays.nodes.name_rank)
-    return drawn.astype("float64") / 2**31 - 1.6
+    drawn = hash_uint32(arrays.state.step, pod_class, arrays.nodes.name_rank)
+    return drawn.astype("float64") / 2**31 - 1.2
 
 
 def test_a_policy_that_defers_plays_like_the_twin():
     compiled = compile_traces([random_trace(seed) for seed in range(6)])
-    steps = compared(compiled, {"waits": Heuristic(better_than_waiting, may_defer=True)})
-    always = compared(compiled, {"never waits": Heuristic(better_than_waiting)})
-    waited, placed = ([step.node >= 0 for step in some if step.is_decision] for some in (steps, always))
-    assert 0.1 < np.mean(waited) < np.mean(placed) - 0.1
+    steps = compared(compiled, {"waits": Heuristic(better_than_waiting, may_defer=True)}, objective=None)
+    num_waiting = sum(step.is_decision and step.node < 0 for step in steps)
+    num_placed = sum(step.node >= 0 for step in steps)
+    assert num_waiting > 100 and num_placed > 60, (num_waiting, num_placed)
 
 
 def in_crowds(trace: Trace) -> Trace:
-    """Return the trace with every event at a full second, so that many pods arrive at once."""
-    events: list[Event] = [replace(event, time=np.floor(event.time / 4) * 4) for event in trace.events]
+    """Return the trace with every event at a multiple of four seconds, so that many pods arrive at once."""
+    events: list[Event] = [event._replace(time=event.time // 4 * 4) for event in trace.events]
     return replace(trace, events=tuple(events))
 
 
-def by_the_pod_behind(arrays: ClusterArrays, _pod_class: Array, _feasible: Array) -> Array:
+def by_the_pod_behind(arrays: ClusterArrays, pod_class: Array, _feasible: Array) -> Array:
     """Score by the class of the pod behind, so that a wrong one leads elsewhere."""
-    drawn = hash_uint32(arrays.state.next_class.astype("uint32"), arrays.nodes.name_rank.astype("uint32"))
+    drawn = hash_uint32(pod_class, arrays.state.next_class, arrays.nodes.name_rank)
     return drawn.astype("float64") / 2**31 - 1.0
 
 
-@pytest.mark.parametrize("may_defer", [False, True])
-def test_the_pod_behind_is_the_twins(may_defer: bool):
+def test_the_pod_behind_is_the_twins():
     compiled = compile_traces([in_crowds(random_trace(seed, pods=70)) for seed in range(4)])
-    compared(compiled, {"next": Heuristic(by_the_pod_behind, may_defer=may_defer)})
+    compared(compiled, {"next": Heuristic(by_the_pod_behind, may_defer=True)}, objective=None)
 
 
 def test_the_pod_behind_is_known_in_crowds_and_queues_only():

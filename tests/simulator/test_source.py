@@ -8,11 +8,13 @@ import pytest
 
 from longshore import filters, policies
 from longshore.core.errors import InputError
+from longshore.core.queries import ZONE_KEY
 from longshore.core.trace import Trace
 from longshore.simulator.params import compile_trace
 from longshore.simulator.reference import Reference
 from longshore.simulator.source import TraceSource
 from longshore.workloads.build import build_workload
+from longshore.workloads.machines import make_node
 
 
 def shapes_of(tree: object) -> list[tuple[int, ...]]:
@@ -50,6 +52,15 @@ def test_what_is_filled_up_plays_alike() -> None:
     assert got == want
 
 
+def test_traces_may_have_different_zones() -> None:
+    source = TraceSource(_Zoned())
+    few, many = source.params_of([1, 3])
+    assert few.cluster.readings.zone_near.shape == many.cluster.readings.zone_near.shape
+    # What is filled up is not known.
+    assert (few.cluster.readings.zone_near > 0).sum() == 0
+    assert (many.cluster.readings.zone_near > 0).sum() == 6
+
+
 def test_traces_with_more_nodes_are_refused() -> None:
     with pytest.raises(InputError, match="has 4 nodes, that of seed 0 has 3"):
         TraceSource(_Growing(grows_nodes=True)).params(1)
@@ -64,3 +75,22 @@ class _Growing:
     def trace(self, seed: int) -> Trace:
         nodes = 3 + seed if self.grows_nodes else 3
         return build_workload("test1", {"nodes": nodes, "pods": 1 + seed}).trace(seed)
+
+
+@dataclass(frozen=True)
+class _Zoned:
+    """A workload with as many zones as its seed says, each of three nodes knowing the way to all of them."""
+
+    def trace(self, seed: int) -> Trace:
+        zones = [f"zone-{number}" for number in range(max(seed, 1))]
+        nodes = tuple(
+            make_node(
+                name,
+                cpu=1,
+                memory_mib=1,
+                labels={ZONE_KEY: zones[number % len(zones)]},
+                zone_latency_ms=dict.fromkeys(zones, 1.0),
+            )
+            for number, name in enumerate("abc")
+        )
+        return replace(build_workload("test1", {"nodes": 3, "pods": 2}).trace(seed), nodes=nodes, events=())

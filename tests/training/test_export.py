@@ -1,5 +1,6 @@
 """From a trained state to a bundle: the reloaded policy scores in NumPy as the trained one does in JAX."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from longshore.policies.learned import learned
 from longshore.simulator.reference import Reference
 from longshore.simulator.source import TraceSource
 from longshore.training.export import best_tensors, make_policy, write_policy
+from longshore.training.greedy import judge_all
 from longshore.training.plan import TRAINING_SEED
 from longshore.training.prepare import Prepared, prepare
 from longshore.training.program import TrainState
@@ -79,6 +81,7 @@ CASES += [
     pytest.param("ppo", {"prior": "energy-latency", **LATENCY}, id="hybrid"),
     pytest.param("ppo", {"dial": True, **LATENCY}, id="dial"),
     pytest.param("qtable", {}, id="qtable"),
+    pytest.param("qtable", {"learner_config": {**SMALL["qtable"], "lookahead": 2}}, id="qtable with look-ahead"),
 ]
 
 
@@ -108,6 +111,29 @@ def test_the_reloaded_policy_scores_as_the_trained_one(learner: str, changes: di
         got = heuristic.score(arrays, pod_class, feasible)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
         assert int(choose(arrays, got, feasible)) == int(choose(arrays, want, feasible))
+
+
+def test_the_reloaded_table_defers_as_in_training(tmp_path: Path):
+    # More than fits, so that pods are tried again and again.
+    prepared = prepare(tiny_plan("qtable", workload_config={"pods": 24, "load": 2.0}))
+    state = some_state(prepared)
+    write_policy(tmp_path, some_policy(prepared, state))
+    reloaded = learned(read_folder(tmp_path))
+    assert reloaded.may_defer
+    task, ops = prepared.program.task, needed(prepared.program.blueprint.ops)
+    tensors = {name: jnp.asarray(leaf) for name, leaf in best_tensors(prepared, state).items()}
+    want = jax.jit(lambda params: judge_all(task, ops, tensors, params, jnp.zeros(0, jnp.float32)))(
+        prepared.data.bank.params
+    )
+    source = TraceSource(build_workload(prepared.plan.workload, prepared.plan.workload_config))
+    for number, seed in enumerate(range(TRAINING_SEED, TRAINING_SEED + prepared.plan.traces)):
+        steps = list(Reference(source.compiled(seed), reloaded, task.filters, objective=task.objective).play())
+        decided = [step for step in steps if step.is_decision]
+        assert len(decided) == want.decided[number]
+        assert sum(step.node >= 0 for step in decided) == want.placed[number]
+        assert sum(step.reward for step in decided) == pytest.approx(float(want.terms[number].sum()))
+        eager = Reference(source.compiled(seed), dataclasses.replace(reloaded, may_defer=False), task.filters)
+        assert [step.node for step in eager.play() if step.is_decision] != [step.node for step in decided]
 
 
 def test_the_best_seed_is_kept():

@@ -22,6 +22,13 @@ def test_latency_is_the_zones() -> None:
         assert node.readings.latency_ms == ZONE_LATENCY_MS[zone_of(node)]
 
 
+def test_the_own_zone_is_the_nearest() -> None:
+    for node in make_nodes(Draw("any", 1), 6, []):
+        found = dict(node.readings.zone_latency_ms)
+        assert set(found) == set(ZONE_LATENCY_MS)
+        assert min(found, key=lambda zone: found[zone]) == zone_of(node)
+
+
 def test_some_images_are_present_already() -> None:
     nodes = make_nodes(Draw("any", 2), 30, ["a:1", "b:1"])
     assert {image.names for node in nodes for image in node.images} == {("a:1",), ("b:1",)}

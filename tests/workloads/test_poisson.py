@@ -5,6 +5,7 @@ import statistics
 import pytest
 
 from longshore.core.errors import InputError
+from longshore.core.queries import ZONE_KEY
 from longshore.workloads.poisson import Poisson
 from workloads.facts import creates, offered_load
 
@@ -30,6 +31,13 @@ def test_pods_grow_with_the_nodes_and_the_length_does_not() -> None:
     small, large = Poisson(nodes=4).trace(0), Poisson(nodes=64).trace(0)
     assert (len(creates(small)), len(creates(large))) == (240, 3840)
     assert large.end == pytest.approx(small.end, rel=0.3)
+
+
+def test_the_own_zone_is_the_nearest() -> None:
+    for node in Poisson(nodes=6).trace(0).nodes:
+        found = dict(node.readings.zone_latency_ms)
+        assert len(found) == 3
+        assert min(found, key=lambda zone: found[zone]) == dict(node.labels)[ZONE_KEY]
 
 
 def test_applications_are_the_classes() -> None:

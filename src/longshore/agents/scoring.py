@@ -39,7 +39,9 @@ def uniform(key: Array, feasible: Array) -> Array:
 
 def pick(scores: Array, feasible: Array) -> Array:
     """Return the best feasible node [envs]; -1 where none is feasible."""
-    node = jnp.argmax(masked(scores, feasible), axis=-1).astype(jnp.int32)
+    # Below everything, also below what a network says that has gone astray: no choice is ever one that may not be.
+    worth = jnp.where(feasible, jnp.nan_to_num(scores, nan=jnp.finfo(scores.dtype).min), -jnp.inf)
+    node = jnp.argmax(worth, axis=-1).astype(jnp.int32)
     return jnp.where(feasible.any(axis=-1), node, -1)
 
 

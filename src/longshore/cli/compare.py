@@ -68,14 +68,22 @@ def compare(
     check_report(report)
     names = [name.strip() for name in policies.split(",") if name.strip()]
     traces, given = load_traces(workload, nodes, parameters, range(first_seed, first_seed + seeds))
+    runs: list[Series] = []
     with stages() as tell:
         found = compare_traces(
-            workload, traces, names, objective, first_seed=first_seed, lag_seconds=lag, filters=filters, progress=tell
+            workload,
+            traces,
+            names,
+            objective,
+            first_seed=first_seed,
+            lag_seconds=lag,
+            filters=filters,
+            progress=tell,
+            series=runs,
         )
         found = replace(found, parameters=given)
         if report is not None:
             tell("report", 0, len(names))
-            runs = [_play(workload, traces[0], name, objective, first_seed, lag, filters) for name in names]
             write_reports([found], runs, {workload: traces[0]}, report, datetime.now(UTC))
     emit(json_mode, found.to_json(), lambda: render(found))
 
@@ -94,20 +102,14 @@ def simulate(
 ) -> None:
     """Play one workload under one policy and show what came of it, step by step with --json."""
     keep_compiled_programs()
+    from longshore.evaluation.series import simulate_trace
+
     check_report(report)
     (trace,), _ = load_traces(workload, nodes, parameters, range(seed, seed + 1))
-    run = _play(workload, trace, policy, objective, seed, lag, filters)
+    run = simulate_trace(workload, trace, policy, objective, seed=seed, lag_seconds=lag, filters=filters)
     if report is not None:
         write_reports([], [run], {workload: trace}, report, datetime.now(UTC))
     emit(json_mode, run.to_json(), lambda: write_table(("metric", "value"), _metric_rows(run)))
-
-
-def _play(
-    name: str, trace: "Trace", policy: str, objective: str, seed: int, lag: float, filters: str | None
-) -> "Series":
-    from longshore.evaluation.series import simulate_trace
-
-    return simulate_trace(name, trace, policy, objective, seed=seed, lag_seconds=lag, filters=filters)
 
 
 def load_traces(

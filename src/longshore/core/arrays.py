@@ -2,7 +2,8 @@
 
 Named tuples all the way, so that JAX takes them as they are. Axis names: `nodes`, `classes` (distinct pod specs),
 `resources` (CPU, memory, ephemeral storage, then extended ones by name), `queries` (rows of the counter table), `keys`
-(topology keys), `devices` (GPUs of a node), `zones` (those that a latency was measured to). Rows beyond the real nodes are padding.
+(topology keys), `devices` (GPUs of a node), `zones` (up to the last that a latency was measured to; none if none was).
+Rows beyond the real nodes are padding.
 
 Everything that depends on other pods reads `state.counts[queries, nodes]`; placing a pod of class c on node n adds
 `tables.match[:, c]` to column n. A term table of width 0 means that no class has such a term; its filter costs nothing.

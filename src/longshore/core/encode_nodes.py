@@ -63,7 +63,7 @@ def reading_arrays(nodes: Sequence[Node], width: int) -> Readings:
         (column([v or 0.0 for v in values], width, np.float64), column([v is not None for v in values], width, bool))
         for values in ([_finite(value) for value in measurements] for measurements in columns)
     ]
-    return Readings(*(array for pair in pairs for array in pair), zone_near=_zone_near(nodes, width))
+    return Readings._make([*(array for pair in pairs for array in pair), _zone_near(nodes, width)])
 
 
 def _zone_near(nodes: Sequence[Node], width: int) -> Array:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.ops import Array, largest_row, namespace, row_product, segment_sum, weighted_sum
+from longshore.core.ops import Array, largest_row, namespace, row_product, sum_groups, weighted_sum
 
 ROWS, PRIOR, PREFERENCE = "rows", "prior", "preference"
 INPUTS = (ROWS, PRIOR, PREFERENCE)
@@ -42,7 +42,7 @@ class Inputs(NamedTuple):
     is_real: Array  # [nodes] bool
     zone: Array  # [nodes] int32; equal = same zone, 0 = none
     app: Array  # [nodes] float32; pods of the same owner or service on the node
-    near: Array  # [nodes, zones] float32; how near the nodes of each other zone are, 0..1, 0 = not known; column = `zone`
+    near: Array  # [nodes, zones] float32; how near the other zones' nodes are, 0 = not known; column = `zone`
     prior: Array  # [nodes, 1] float32; minus the node's place by a heuristic, 0 = its choice
     preference: Array  # [terms] float32; weights of the objective's terms, given at run time
 
@@ -127,21 +127,9 @@ def _max_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Arr
 
 def _mean_zone(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
     """Every node gets the mean over the real nodes of its zone; one without a zone stands for itself."""
-    xp = namespace(given[0])
-    rows = given[0]
-    sums = _zone_sums(rows, inputs)[inputs.zone]
-    mean = sums[:, :-1] / xp.maximum(sums[:, -1:], 1)
-    return xp.where((inputs.zone > 0)[:, None], mean, rows).astype(rows.dtype)
-
-
-def _zone_sums(rows: Array, inputs: Inputs) -> Array:
-    """Return the sum over the real nodes of every zone and, in the last column, how many they are."""
-    xp = namespace(rows)
-    counted = (inputs.is_real & (inputs.zone > 0)).astype(rows.dtype)
-    columns = xp.concatenate([rows * counted[:, None], counted[:, None]], axis=1).T
-    zone = xp.broadcast_to(inputs.zone, columns.shape)
-    # Zones are numbered from 1, the empty name included.
-    return segment_sum(columns, zone, max(rows.shape[0] + 2, inputs.near.shape[1])).T
+    sums, counts = _zone_sums(given[0], inputs)
+    mean = sums / namespace(given[0]).maximum(counts, 1)[:, None]
+    return _of_own_zone(mean, given[0], inputs)
 
 
 def _mean_near(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
@@ -150,13 +138,29 @@ def _mean_near(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Arr
     A node without a zone stands for itself in place of its own zone, and for nobody else: no latency to it is known.
     """
     xp = namespace(given[0])
-    rows = given[0]
-    sums = _zone_sums(rows, inputs)
-    alone = xp.concatenate([rows, xp.ones_like(rows[:, :1])], axis=1)
-    own = xp.where((inputs.zone > 0)[:, None], sums[inputs.zone], alone)
+    sums, counts = _zone_sums(given[0], inputs)
     # By zones, not by pairs of nodes: a cluster has thousands of these and a handful of those.
-    total = own + row_product(inputs.near, sums[: inputs.near.shape[1]])
-    return (total[:, :-1] / xp.where(total[:, -1:] > 0, total[:, -1:], 1)).astype(rows.dtype)
+    zones = inputs.near.shape[1]
+    weight = xp.where(inputs.zone > 0, counts[inputs.zone], 1) + row_product(inputs.near, counts[:zones, None])[:, 0]
+    share = (1 / xp.where(weight > 0, weight, 1)).astype(given[0].dtype)[:, None]
+    return share * _of_own_zone(sums, given[0], inputs) + row_product(share * inputs.near, sums[:zones])
+
+
+def _zone_sums(rows: Array, inputs: Inputs) -> tuple[Array, Array]:
+    """Return the sum over the real nodes of every zone, and how many they are."""
+    is_numpy = namespace(rows) is np
+    # Zones are numbered from 1, the empty name included; where shapes must be known beforehand, there may be as many as
+    # nodes.
+    most = int(inputs.zone.max(initial=0)) + 1 if is_numpy else rows.shape[0] + 2
+    return sum_groups(rows, inputs.is_real & (inputs.zone > 0), inputs.zone, max(most, inputs.near.shape[1]))
+
+
+def _of_own_zone(by_zone: Array, rows: Array, inputs: Inputs) -> Array:
+    xp = namespace(rows)
+    own = by_zone.take(inputs.zone, axis=0)
+    if xp is np and inputs.zone.all():
+        return own
+    return xp.where((inputs.zone > 0)[:, None], own, rows)
 
 
 def _mean_app(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
@@ -204,7 +208,7 @@ KINDS: dict[str, Kind] = {
     "mean_nodes": Kind(_mean_nodes, 1, 0, "mean over the real nodes"),
     "max_nodes": Kind(_max_nodes, 1, 0, "largest over the real nodes"),
     "mean_zone": Kind(_mean_zone, 1, 0, "for every node, the mean over the real nodes of its zone"),
-    "mean_near": Kind(_mean_near, 1, 0, "for every node, the mean over the real nodes, weighted by how near their zone is"),
+    "mean_near": Kind(_mean_near, 1, 0, "for every node, the mean over the real nodes, each as near as its zone"),
     "mean_app": Kind(_mean_app, 1, 0, "mean over the nodes that run pods of the same owner or service"),
     "flatten": Kind(_flatten, 1, 0, "all nodes' rows as one vector, which fixes the number of nodes"),
     "lookup": Kind(_lookup, 1, 3, "a table by the sorted buckets of what is free and what is asked for"),

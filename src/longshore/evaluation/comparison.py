@@ -15,8 +15,8 @@ from longshore.core.trace import Trace
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.base import Bound
 from longshore.evaluation.bounds import bound_traces, summarise
-from longshore.evaluation.metrics import METRICS, make_runs, measure_all
-from longshore.evaluation.series import as_chooser, number_or_none, with_nodes
+from longshore.evaluation.metrics import METRICS, Runs, first_run, make_runs, measure_all
+from longshore.evaluation.series import Series, as_chooser, make_series, number_or_none, with_nodes
 from longshore.evaluation.speed import decisions_per_second
 from longshore.evaluation.statistics import LEVEL, RESAMPLES, Interval, bootstrap_means
 from longshore.filters import SETS
@@ -150,19 +150,23 @@ def compare_traces(
     filters: str | None = None,
     has_bounds: bool = True,
     progress: Progress | None = None,
+    series: list[Series] | None = None,
 ) -> Comparison:
     """Compare policies on traces, for instance one from a file several times over; see `compare`.
 
-    The seed of random ties is `first_seed` for the first trace and one more for each that follows.
+    The seed of random ties is `first_seed` for the first trace and one more for each that follows. A list that is given
+    as `series` is filled with every policy's run on the first trace, step by step.
     """
     tell = progress or (lambda _what, _done, _total: None)
     choosers, asked = _choosers(policies, filters)
     parsed = parse_objective(objective)
     compiled = compile_traces(traces, lag_seconds=lag_seconds, seed=first_seed)
-    values = _play_all(compiled, [*choosers.values()], parsed, tell)
+    values, first_runs = _play_all(compiled, [*choosers.values()], parsed, tell)
     bounds = _bounds(compiled, parsed, values, tell) if has_bounds else {}
     baseline = list(choosers).index(BASELINE)
     rows = [_row(number, chooser, values, baseline, compiled[0]) for number, chooser in enumerate(choosers.values())]
+    if series is not None:
+        series += [make_series(name, objective, one, first_seed, compiled[0], first_runs[one]) for one in asked]
     return Comparison(
         workload=name,
         parameters={},
@@ -205,8 +209,13 @@ def _filters_text(choosers: Sequence[Chooser]) -> str:
 
 def _play_all(
     compiled: list[Compiled], choosers: Sequence[Chooser], objective: Weighted, tell: Progress
-) -> dict[str, Array]:
-    """Play everything and return every metric [policies, traces]; policies with the same filters share a program."""
+) -> tuple[dict[str, Array], dict[str, Runs]]:
+    """Play everything; policies with the same filters share a program.
+
+    Returns:
+        Every metric [policies, traces], and each policy's run on the first trace.
+    """
+    first_runs: dict[str, Runs] = {}
     values = {name: np.zeros((len(choosers), len(compiled))) for name in METRICS}
     total = len(choosers) * len(compiled)
     finished = 0
@@ -220,8 +229,10 @@ def _play_all(
             runs = make_runs(batch, measured)
             for name, found in measure_all(runs).items():
                 values[name][np.ix_(members, traces)] = found
+            if 0 in traces:
+                first_runs |= {choosers[member].name: first_run(runs, row) for row, member in enumerate(members)}
             finished += len(members) * len(traces)
-    return values
+    return values, first_runs
 
 
 def _advance(tell: Progress, before: int, total: int, done: int, _in_batch: int) -> None:

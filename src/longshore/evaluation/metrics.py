@@ -15,6 +15,7 @@ from longshore.core.ops import Array
 from longshore.evaluation.timeline import window
 from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.rollout import Measured
+from longshore.simulator.state import Outcome
 
 _SECONDS_PER_HOUR = 3600.0
 _WATTS_PER_KILOWATT = 1000.0
@@ -61,6 +62,22 @@ def make_runs(compiled: Sequence[Compiled], measured: Measured) -> Runs:
         seconds=np.diff(np.concatenate([times, last], axis=2), axis=2),
         pods=np.array([(times <= until).sum() for times, (_, until) in zip(creates, windows, strict=True)]),
         nodes=np.array([len(one.trace.nodes) for one in compiled]),
+    )
+
+
+def first_run(runs: Runs, policy: int) -> Runs:
+    """Cut out one policy's run on the first trace."""
+
+    def cut(values: Array) -> Array:
+        return values[policy : policy + 1, :1]
+
+    return Runs(
+        measured=Measured(Outcome(*map(cut, runs.measured.outcome)), *map(cut, runs.measured[1:])),
+        is_counted=cut(runs.is_counted),
+        is_placed=cut(runs.is_placed),
+        seconds=cut(runs.seconds),
+        pods=runs.pods[:1],
+        nodes=runs.nodes[:1],
     )
 
 

@@ -33,10 +33,14 @@ class _Beam(NamedTuple):
     where: Array  # [states, pods] int16
     states: Array  # [states, nodes] int64
     earned: Array  # [states] float64
+    origin: Array  # [states] int64; the row before the last move that it came from
+    went: Array  # [states] int64; where the pod of that move was placed, -1 = it was no placement
 
     def rows(self, rows: Array) -> "_Beam":
         """Keep these rows."""
-        return _Beam(self.pods, self.where[rows], self.states[rows], self.earned[rows])
+        return _Beam(
+            self.pods, self.where[rows], self.states[rows], self.earned[rows], self.origin[rows], self.went[rows]
+        )
 
 
 class _Known(NamedTuple):
@@ -49,7 +53,7 @@ class _Known(NamedTuple):
 
 def best_found(table: Table, metric: str, *, width: int = DEFAULT_WIDTH) -> Bound:
     """Search for the best `reward`, or for the least of the time-weighted metrics of `identical.HELD`."""
-    return _search(table.problem, metric, width, table)
+    return _search(table.problem, metric, width, table)[0]
 
 
 def best_found_without_table(problem: Identical, metric: str, *, width: int = WIDTH_WITHOUT_TABLE) -> Bound:
@@ -58,19 +62,41 @@ def best_found_without_table(problem: Identical, metric: str, *, width: int = WI
     Raises:
         InputError: the search would take minutes, or a pod may have to wait.
     """
+    _check_size(problem)
+    return _search(problem, metric, width, None)[0]
+
+
+def placements_found(problem: Identical, table: Table | None, num_pods: int, *, width: int | None = None) -> Array:
+    """Return the node of every pod [num_pods] in the best placements that were found; -1 = not placed.
+
+    Raises:
+        InputError: the search would take minutes, or a pod may have to wait.
+    """
+    if table is None:
+        _check_size(problem)
+    default = WIDTH_WITHOUT_TABLE if table is None else DEFAULT_WIDTH
+    placed = _search(problem, "reward", width or default, table)[1]
+    nodes = np.full(num_pods, -1, np.int64)
+    nodes[list(placed)] = list(placed.values())
+    return nodes
+
+
+def _check_size(problem: Identical) -> None:
     size = len(problem.moves) * problem.num_nodes
     if size > _MOST_WITHOUT_TABLE:
         raise InputError(
             f"pods times nodes is {size}, expected at most {_MOST_WITHOUT_TABLE}",
             "fewer nodes or fewer pods are searched",
         )
-    return _search(problem, metric, width, None)
 
 
-def _search(problem: Identical, metric: str, width: int, table: Table | None) -> Bound:
+def _search(problem: Identical, metric: str, width: int, table: Table | None) -> tuple[Bound, dict[int, int]]:
+    """Return the best value, and where each pod goes for it."""
     to_come = None if table is None else values(table, metric)
     start = np.zeros((1, problem.num_nodes), np.int64)
-    beam, dropped = _Beam((), np.zeros((1, 0), np.int16), start, np.zeros(1)), -np.inf
+    nowhere = np.full(1, -1, np.int64)
+    beam, dropped = _Beam((), np.zeros((1, 0), np.int16), start, np.zeros(1), nowhere, nowhere), -np.inf
+    trail: list[tuple[Move, Array, Array]] = []
     for number, move in enumerate(problem.moves):
         known = _known(problem, table, number, move, beam.states)
         if metric != "reward":
@@ -85,14 +111,26 @@ def _search(problem: Identical, metric: str, width: int, table: Table | None) ->
             # Without the table nobody knows what a dropped state could still have earned.
             dropped = max(dropped, float(hope[order[width]])) if table is not None else np.inf
             beam = beam.rows(order[:width])
-    return _bound(problem, metric, beam, dropped, width)
-
-
-def _bound(problem: Identical, metric: str, beam: _Beam, dropped: float, width: int) -> Bound:
-    total = float(beam.earned.max())
+        trail.append((move, beam.origin, beam.went))
+    earned = beam.earned
     if metric != "reward":
         held = problem.facts(beam.states, np.zeros(problem.num_nodes)).held[:, HELD.index(metric)]
-        total = float((beam.earned - held * problem.last_seconds).max())
+        earned = earned - held * problem.last_seconds
+    best = int(earned.argmax())
+    return _bound(problem, metric, float(earned[best]), dropped, width), _followed(trail, best)
+
+
+def _followed(trail: list[tuple[Move, Array, Array]], row: int) -> dict[int, int]:
+    """Follow a state back to the start; return where it placed each pod."""
+    placed: dict[int, int] = {}
+    for move, origin, went in reversed(trail):
+        if move.kind == MoveKind.COME:
+            placed[move.pod] = int(went[row])
+        row = int(origin[row])
+    return placed
+
+
+def _bound(problem: Identical, metric: str, total: float, dropped: float, width: int) -> Bound:
     is_exact = dropped <= total + _TOLERANCE * max(1.0, abs(total))
     found = Bound(metric, total, f"beam({width})", is_exact=is_exact, is_reached=True)
     return found if metric == "reward" else replace(found, value=-total / max(problem.seconds, 1e-12))
@@ -122,6 +160,8 @@ def _lookup(table: Table, number: int, states: Array) -> tuple[Array, Array]:
 
 def _moved(beam: _Beam, move: Move, known: _Known) -> _Beam:
     """Return the states after a move: for a pod that comes, one for every node that can take it."""
+    number = len(beam.earned)
+    beam = beam._replace(origin=np.arange(number), went=np.full(number, -1, np.int64))
     if move.kind == MoveKind.CLEAR:
         return beam._replace(pods=(), where=beam.where[:, :0], states=np.zeros_like(beam.states))
     if move.kind == MoveKind.LEAVE:
@@ -140,6 +180,8 @@ def _moved(beam: _Beam, move: Move, known: _Known) -> _Beam:
         where=np.column_stack([grown.where, node.astype(np.int16)]),
         states=states,
         earned=grown.earned + known.gain[parent, node],
+        origin=parent,
+        went=node,
     )
 
 

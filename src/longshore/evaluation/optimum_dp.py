@@ -102,6 +102,32 @@ def optimum(table: Table, metric: str) -> Bound:
     return Bound(metric, total, method, is_exact=is_exact, is_reached=is_exact)
 
 
+def best_placements(table: Table, num_pods: int) -> Array:
+    """Return the node of every pod [num_pods] in placements that earn the optimal reward; -1 = not placed.
+
+    Raises:
+        InputError: single pods leave, so that the table does not say which.
+    """
+    if not table.is_exact:
+        raise InputError("pods leave one by one; expected a trace in which all pods of a moment leave together")
+    problem, worth = table.problem, values(table, "reward")
+    nodes, state = np.full(num_pods, -1, np.int64), np.zeros((1, problem.num_nodes), np.int64)
+    for move, layer, ahead in zip(problem.moves, table.layers[:-1], worth[1:], strict=True):
+        if move.kind == MoveKind.CLEAR:
+            state = np.zeros_like(state)
+            continue
+        ordered, column = problem.canonical(state)
+        rows: Array = np.searchsorted(layer.keys, state_keys(ordered))
+        row = int(rows[0])
+        following = layer.following[row]
+        gain = np.where(following >= 0, ahead[following] + layer.facts.reward[row], -np.inf)
+        # The table's states are sorted; of the real nodes it is the one that has become this column.
+        node = int(np.flatnonzero(column[0] == gain.argmax())[0])
+        nodes[move.pod] = node
+        state[0, node] += 1
+    return nodes
+
+
 def state_keys(states: Array) -> Array:
     """Return one comparable item per row of `states` [states, nodes]."""
     # Big-endian unsigned bytes sort as the numbers do, which numpy's `void` type compares.

@@ -15,7 +15,8 @@ from longshore.policies import REGISTRY as POLICIES
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.play import stack
 from longshore.simulator.source import TraceSource
-from longshore.training.experience import Bank, Task
+from longshore.training.experience import NO_GUIDE, Bank, Task
+from longshore.training.guides import OPTIMUM, find_guide, is_recorded, recorded_placements
 from longshore.training.limits import parse_limit
 from longshore.training.plan import SELECTION_SEED, TRAINING_SEED, Plan
 from longshore.training.probe import probe
@@ -67,26 +68,40 @@ def prepare(plan: Plan) -> Prepared:
         filters=filters,
         has_node_events=source.has_node_events,
         prior=_heuristic(plan.prior),
-        guide=_heuristic(plan.guide),
+        guide=find_guide(plan.guide),
         has_dial=plan.dial,
         limit=parse_limit(plan.limit),
         may_defer=getattr(learner, "may_defer", False),
     )
-    if plan.dial and len(objective.terms) < 2:
-        raise InputError(
-            f"got the objective `{plan.objective}`, expected two terms or more for a dial between them",
-            "write for instance `--objective ee=1,lb=1 --dial`",
-        )
+    _check_dial(plan, len(objective.terms))
     num_terms = len(objective.terms)
     sizes = Sizes(len(task.features), source.num_nodes, num_terms if plan.dial else 0, bool(plan.prior))
     network = learner if hasattr(learner, "build") else plan.build_network()
-    bank = Bank(stack(params[: plan.traces]), jnp.full((plan.traces, params[0].pod_class.shape[0]), -1, jnp.int32))
+    num_pods = params[0].pod_class.shape[0]
+    recorded = np.full((plan.traces, num_pods), NO_GUIDE, np.int32)
+    if is_recorded(plan.guide):
+        compiled = [source.compiled(seed) for seed in training]
+        recorded = recorded_placements(plan.guide, compiled, objective, filters, num_pods)
+    bank = Bank(stack(params[: plan.traces]), jnp.asarray(recorded))
     dials = _dials(num_terms) if plan.dial else np.asarray(scale.weights)[None]
     data = Data(bank, stack(params[plan.traces :]), scale, jnp.asarray(dials))
     total, steps = _length(learner)
     updates = max(round(total / plan.evaluations), 1)
     program = Program(task, learner, network.build(sizes), updates)
     return Prepared(plan, program, data, -(-total // updates), steps)
+
+
+def _check_dial(plan: Plan, num_terms: int) -> None:
+    if plan.dial and num_terms < 2:
+        raise InputError(
+            f"got the objective `{plan.objective}`, expected two terms or more for a dial between them",
+            "write for instance `--objective ee=1,lb=1 --dial`",
+        )
+    if plan.dial and plan.guide == OPTIMUM:
+        raise InputError(
+            "got the guide `optimum` with a dial, expected one of them: the optimum is that of one setting",
+            "let a heuristic guide, or train without `--dial`",
+        )
 
 
 def _length(learner: object) -> tuple[int, int]:

@@ -21,7 +21,7 @@ WATTS_ANNOTATION = "longshore.dev/watts"
 COST_ANNOTATION = "longshore.dev/cost-per-hour"
 
 ZONE_STEPS_MS = (0.4, 1.8, 3.1)
-"""Latency to the own zone, the one beside it and those beyond: an assumption about zones of one region, not measured."""
+"""Latency to the own zone, the one beside it and those beyond: assumed, as of zones of one region, not measured."""
 
 _DEFAULT = Node("")
 

@@ -1,7 +1,8 @@
 """Poisson arrivals with exponential lifetimes, pods of mixed sizes on equal nodes: the plain textbook load.
 
-Nodes of 16 CPU / 64 GiB in three zones, latencies between these assumed (`machines.ZONE_STEPS_MS`). Each pod belongs to one of some applications (Deployments), popular ones more
-often. The rate follows from the load that is wanted, unless it is given.
+Nodes of 16 CPU / 64 GiB in three zones, with latencies between them that are assumed (`machines.ZONE_STEPS_MS`). Each
+pod belongs to one of some applications (Deployments), popular ones more often. The rate follows from the load that is
+wanted, unless it is given.
 """
 
 from dataclasses import dataclass

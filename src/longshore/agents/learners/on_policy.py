@@ -67,7 +67,9 @@ def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[B
     counted = segment.seen.is_decision.at[-1].set(False)
     # A mean over what is to come and not its sum: then values are as large as rewards, whatever the discount.
     reward = (1 - discount) * segment.reward
-    advantage, target = advantages(reward, value, counted, segment.is_over, value[-1], discount, trace_decay)
+    # A decision that ends its episode is still to come for the one before it.
+    is_over = segment.is_over.at[-1].set(segment.is_over[-1] & ~segment.seen.is_decision[-1])
+    advantage, target = advantages(reward, value, counted, is_over, value[-1], discount, trace_decay)
     mean = scoring.mean_over(advantage, counted)
     deviation = jnp.sqrt(scoring.mean_over((advantage - mean) ** 2, counted))
     scaled = (advantage - mean) / (deviation + 1e-8)

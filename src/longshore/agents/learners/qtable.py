@@ -23,7 +23,7 @@ from longshore.core.ops import Array
 
 KEYS, VALUES, EDGES = "keys", "values", "edges"
 MOST_STATES = 2_000_000
-# The value of what was never tried in a state that was seen: below everything, so that it is not chosen.
+# The value of what was never tried in a state where waiting was: below everything, so that it is not chosen.
 _UNTRIED = -1e6
 
 
@@ -151,8 +151,11 @@ class QTable:
     def tensors(self, state: QTableState) -> dict[str, Array]:
         """Return the whole table; what was never tried is never chosen."""
         tried = state.visits > 0
-        values = jnp.where(tried, state.values, jnp.where(tried.any(axis=-1, keepdims=True), _UNTRIED, 0.0))
-        # Waiting that was never tried is no better than anything: the pod is placed.
+        # Waiting that was never tried is no better than anything: the pod is placed. Just below all that was tried and
+        # not far below: scores are differences to it, and float32 would lose theirs.
+        lowest = jnp.where(tried, state.values, jnp.inf).min(axis=-1, keepdims=True)
+        untried = jnp.where(tried[:, -1:], _UNTRIED, lowest - 1.0)
+        values = jnp.where(tried, state.values, jnp.where(tried.any(axis=-1, keepdims=True), untried, 0.0))
         edges = jnp.arange(1, self.buckets, dtype=jnp.float32) / self.buckets
         return {KEYS: jnp.arange(values.shape[0], dtype=jnp.int64), VALUES: values.astype(jnp.float32), EDGES: edges}
 

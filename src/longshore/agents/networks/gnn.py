@@ -3,9 +3,9 @@
     h' = relu(S h + Z mean over the zone + N mean over the near + A mean over the nodes with pods of the same app
               + C mean over all)
 
-Near is what a node reaches quickly: others count by the latency that was measured from the node to their zone, 1 / (1 +
-ms / 5), those of its own zone 1. Where nothing was measured that is the mean over the zone. A node's load is part of its
-row, so that it is part of every message.
+Near is what a node reaches quickly: others count by the latency that was measured from the node to their zone,
+1 / (1 + ms / 5), those of its own zone 1. Where nothing was measured that is the mean over the zone. A node's load is
+part of its row, so that it is part of every message.
 """
 
 from dataclasses import dataclass
