@@ -67,7 +67,8 @@ def _dial(folder: Path) -> Iterator[str]:
     yield "|---|---|---|---|"
     for report in found["reports"]:
         means = {key: np.array(value)[_selected(found)].mean() for key, value in report["metrics"].items()}
-        yield f"| {report['dial']} | {means['active_nodes']:.4g} | {means['cpu_variance']:.4g} | {means['reward']:.4g} |"
+        shown = " | ".join(f"{means[key]:.4g}" for key in ("active_nodes", "cpu_variance", "reward"))
+        yield f"| {report['dial']} | {shown} |"
 
 
 def _limit(folder: Path) -> Iterator[str]:

@@ -8,13 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jax_support
+import jax_support  # noqa: F401  (64-bit numbers)
 from builders import make_node, make_pod, make_snapshot
 from longshore import filters
 from longshore.agents import scoring
 from longshore.agents.base import Seen, Segment
 from longshore.agents.networks.base import Blueprint
-from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import Encoded, encode
 from longshore.core.forward import Inputs
 from longshore.core.ops import Array
@@ -91,6 +90,17 @@ def make_seen(rows: Array, feasible: Array | None = None, guide: Array | None = 
     return Seen(plain_inputs(rows), feasible, feasible.any(axis=-1), guide)
 
 
+def make_segment(seen: Seen, action: Any, reward: Any, is_over: Any, extra: Any = None) -> Segment:
+    """Return experience [steps, envs] with the types that it has in training."""
+    return Segment(
+        seen,
+        jnp.asarray(action, jnp.int32),
+        jnp.asarray(reward, jnp.float32),
+        jnp.asarray(is_over, bool),
+        {name: jnp.asarray(leaf, jnp.float32) for name, leaf in (extra or {}).items()},
+    )
+
+
 def random_seen(seed: int, envs: int = 6, nodes: int = 4, features: int = 2) -> Seen:
     """Draw decisions with random masks, none feasible in the first; some have a guide, which is feasible."""
     draw = np.random.default_rng(seed)
@@ -138,8 +148,8 @@ def train_bandit(
         seen = seen_of(rows_key)
         keys = jax.random.split(act_key, learner.segment)
         action, extra = jax.vmap(lambda key, seen: learner.act(blueprint, state, key, seen))(keys, seen)
-        reward = scoring.at(worth(seen.inputs.rows), action).astype(jnp.float32)
-        segment = Segment(seen, action, reward, jnp.ones(action.shape, bool), extra)
+        reward = scoring.at(worth(seen.inputs.rows), action)
+        segment = make_segment(seen, action, reward, jnp.ones(action.shape), extra)
         return learner.update(blueprint, state, learn_key, segment)
 
     @jax.jit
@@ -160,8 +170,3 @@ def share_right(
     rows = np.random.default_rng(99).random((200, 3, features)).astype(np.float32)
     scores, _ = scoring.evaluate(blueprint, tensors, plain_inputs(jnp.asarray(rows)))
     return float((np.asarray(scores).argmax(axis=-1) == np.asarray(worth(rows)).argmax(axis=-1)).mean())
-
-
-def real_arrays(encoded: Encoded) -> ClusterArrays:
-    """Return the arrays in JAX."""
-    return jax_support.to_jax(encoded.arrays)

@@ -76,6 +76,8 @@ def test_every_hyperparameter_is_a_flag(learner: str, capsys: pytest.CaptureFixt
         pytest.param(["ppo", "--resume"], "no training run", id="nothing to resume"),
         pytest.param(["--resume", "nothing"], "no training run", id="nothing to resume by folder"),
         pytest.param(["--resume", "x", "ppo"], "leave the learner out", id="resume and a learner"),
+        pytest.param(["ppo", "--engine", "spark"], "`local`, `ray`", id="engine"),
+        pytest.param(["ppo", "--engine", "ray", "--resume"], "no checkpoint", id="resume on an engine"),
     ],
 )
 def test_bad_input_is_answered_with_a_sentence_and_exit_2(

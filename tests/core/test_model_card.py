@@ -42,6 +42,11 @@ def test_the_card_names_prior_size_and_dial():
     assert "DIR@latency=1" in render_card(make_dial())
 
 
+def test_the_card_warns_of_a_policy_that_lets_pods_wait():
+    assert "may leave a pod waiting" in render_card(make_policy(may_defer=True))
+    assert "may leave a pod waiting" not in render_card(make_policy())
+
+
 def test_values_cannot_break_the_tables():
     text = render_card(make_policy(provenance={"note": "a | b\n## c", "seeds": [1, 2]}))
     assert "| note | a \\| b ## c |" in text

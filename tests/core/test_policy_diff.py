@@ -17,6 +17,10 @@ def test_one_changed_setting_is_one_line():
     assert diff_policies(make_policy(), other) == [("provenance: config.lr", "0.001", "0.01")]
 
 
+def test_letting_pods_wait_is_a_difference():
+    assert diff_policies(make_policy(), make_policy(may_defer=True)) == [("may_defer", "False", "True")]
+
+
 def test_results_objective_and_features_are_compared():
     other = make_policy(
         objective="watts", metrics={"reward": Interval(2, 1, 3)}, features=feature_specs((*FEATURES[:3], "cost"))

@@ -6,7 +6,7 @@ import pytest
 
 from evaluation.cases import newest_first_trace
 from longshore import policies
-from longshore.evaluation.bounds import Bound, bound_trace, bound_traces, summarise
+from longshore.evaluation.bounds import OVER_TIME, PEAKS, Bound, bound_trace, bound_traces, summarise
 from longshore.evaluation.metrics import METRICS, make_runs, measure_all
 from longshore.objectives.weighted import Weighted
 from longshore.simulator.params import Compiled, compile_trace
@@ -31,7 +31,7 @@ def test_no_policy_is_better(
             reached = values[bound.metric][counts, trace]
             gap = bound.value - reached if METRICS[bound.metric].better == "more" else reached - bound.value
             assert (gap >= -1e-9 * max(1.0, abs(bound.value))).all(), bound
-    assert set(num_checked) == {"reward", "active_nodes", "watts", "watts_idle_off", "peak_nodes", "peak_watts_idle_off"}
+    assert set(num_checked) == {"reward", *OVER_TIME, *PEAKS}
     assert min(num_checked.values()) >= len(PLAYED) * 8, num_checked
 
 

@@ -1,11 +1,12 @@
 """The beam against all placements."""
 
+import numpy as np
 import pytest
 
 from evaluation.cases import Best, newest_first_trace, try_all
 from longshore.core.errors import InputError
-from longshore.evaluation.identical import HELD, make_identical
-from longshore.evaluation.optimum_beam import best_found, best_found_without_table
+from longshore.evaluation.identical import HELD, MoveKind, make_identical
+from longshore.evaluation.optimum_beam import best_found, best_found_without_table, placements_found
 from longshore.evaluation.optimum_dp import make_table, optimum
 from longshore.objectives.weighted import Weighted
 from longshore.simulator.params import Compiled, compile_trace
@@ -62,3 +63,19 @@ def test_too_large_a_search_is_refused(objective: Weighted) -> None:
     trace = build_workload("test1", {"nodes": 900}).trace(0)
     with pytest.raises(InputError, match="at most 50000"):
         best_found_without_table(make_identical(compile_trace(trace), objective), "reward")
+
+
+@pytest.mark.parametrize("has_table", [True, False])
+def test_the_placements_found_earn_what_was_found(
+    rolling: list[Compiled], best_rolling: list[Best], objective: Weighted, has_table: bool
+) -> None:
+    for compiled, best in zip(rolling, best_rolling, strict=True):
+        problem = make_identical(compiled, objective)
+        table = make_table(problem) if has_table else None
+        nodes = placements_found(problem, table, len(compiled.pod_names), width=10_000)
+        state, earned = np.zeros((1, problem.num_nodes), np.int64), 0.0
+        for move in problem.moves:
+            if move.kind == MoveKind.COME:
+                earned += problem.facts(state, move.latency_ms).reward[0, nodes[move.pod]]
+            state[0, nodes[move.pod]] += 1 if move.kind == MoveKind.COME else -1
+        assert earned == pytest.approx(best.reward, rel=1e-12)

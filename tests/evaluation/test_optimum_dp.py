@@ -7,8 +7,8 @@ from builders import make_node
 from evaluation.cases import Best, small_pod, try_all
 from longshore.core.errors import InputError
 from longshore.core.trace import Create, Trace
-from longshore.evaluation.identical import make_identical
-from longshore.evaluation.optimum_dp import make_table, optimum, state_keys, states_of_keys
+from longshore.evaluation.identical import MoveKind, make_identical
+from longshore.evaluation.optimum_dp import best_placements, make_table, optimum, state_keys, states_of_keys
 from longshore.filters import filter_set
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.simulator.params import Compiled, compile_trace
@@ -75,3 +75,34 @@ def test_keys_and_back() -> None:
     assert len(np.unique(keys)) == 3
     np.testing.assert_array_equal(states_of_keys(keys, 3), states)
     np.testing.assert_array_equal(np.sort(keys)[np.searchsorted(np.sort(keys), keys)], keys)
+
+
+def test_the_best_placements_reach_the_optimum_state_by_state(clearing: list[Compiled], objective: Weighted) -> None:
+    for compiled in clearing:
+        table = make_table(make_identical(compiled, objective))
+        problem = table.problem
+        nodes = best_placements(table, len(compiled.pod_names) + 2)
+        assert (nodes[-2:] == -1).all()
+        state, earned = np.zeros((1, problem.num_nodes), np.int64), 0.0
+        for move in problem.moves:
+            if move.kind == MoveKind.CLEAR:
+                state[:] = 0
+                continue
+            facts = problem.facts(state, move.latency_ms)
+            assert facts.is_feasible[0, nodes[move.pod]]
+            earned += facts.reward[0, nodes[move.pod]]
+            state[0, nodes[move.pod]] += 1
+        assert earned == pytest.approx(optimum(table, "reward").value, rel=1e-12)
+
+
+def test_placements_are_found_among_nodes_that_are_alike(objective: Weighted) -> None:
+    nodes = tuple(make_node(f"n{i}").cpu("1").readings(latency_ms=10.0).build() for i in range(3))
+    trace = Trace(nodes, tuple(Create(float(i), small_pod(f"p{i}")) for i in range(5)), end=8.0)
+    found = best_placements(make_table(make_identical(compile_trace(trace), objective)), 5)
+    # Two fit on a node; the third is on another, whichever.
+    assert sorted(np.bincount(found, minlength=3).tolist()) == [1, 2, 2]
+
+
+def test_placements_of_pods_that_leave_one_by_one_are_refused(rolling: list[Compiled], objective: Weighted) -> None:
+    with pytest.raises(InputError, match="leave one by one"):
+        best_placements(make_table(make_identical(rolling[0], objective)), 9)

@@ -55,3 +55,17 @@ def test_unknown_names_are_answered_with_the_nearest() -> None:
         simulate("tset1", "first-fit")
     with pytest.raises(InputError, match="filter set"):
         simulate("test1", "first-fit", filters="upstraem")
+
+
+def test_decisions_name_pod_and_node(series: Series) -> None:
+    decisions = series.to_json()["decisions"]
+    assert len(decisions) == 5
+    assert {decision["node"] for decision in decisions} == {"worker-0"}
+    assert len({decision["pod"] for decision in decisions}) == 5
+    assert [decision["time"] for decision in decisions] == series.times[series.is_placed].tolist()
+
+
+def test_a_decision_that_leaves_a_pod_waiting_has_no_node() -> None:
+    run = simulate("memory-pods", "first-fit", "ee", parameters={"pods": 20, "load": 3.0})
+    assert any(decision.node is None for decision in run.decisions)
+    assert sum(decision.node is not None for decision in run.decisions) == run.is_placed.sum()

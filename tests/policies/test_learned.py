@@ -105,3 +105,13 @@ def test_only_networks_of_fixed_size_depend_on_the_order_of_nodes():
 def test_a_prior_that_is_not_installed_is_refused():
     with pytest.raises(UnknownNameError, match="did you mean `random`"):
         learned(make_hybrid("randm"))
+
+
+@pytest.mark.parametrize("may_defer", [False, True])
+def test_a_reloaded_policy_defers_if_it_may(may_defer: bool):
+    lowered = make_policy().tensors | {"b2": np.full(1, -1e3, np.float32)}
+    heuristic = learned(read_bundle(write_bundle(make_policy(tensors=lowered, may_defer=may_defer))))
+    for cluster in device_clusters(4):
+        feasible = filters.feasible(cluster.uniform, np.asarray(cluster.pod_class))
+        node = int(heuristic.choose(cluster.uniform, score(heuristic, cluster), feasible))
+        assert (node >= 0) == (feasible.any() and not may_defer)

@@ -1,5 +1,7 @@
 """`fill`: pods come and stay on mixed machines until the load is met."""
 
+from itertools import pairwise
+
 import pytest
 
 from longshore.core.errors import UnknownNameError
@@ -27,7 +29,7 @@ def test_load_is_met():
 
 def test_nothing_leaves_before_everything_has_come():
     kinds = [type(event) for event in Fill(cycles=2).trace(0).events]
-    switches = [(a, b) for a, b in zip(kinds, kinds[1:], strict=False) if a is not b]
+    switches = [(a, b) for a, b in pairwise(kinds) if a is not b]
     assert switches == [(Create, Delete), (Delete, Create), (Create, Delete)]
 
 

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from longshore.agents import LEARNERS, NETWORKS
 from longshore.cli.hyperparameters import Hyperparameter, first_line, hyperparameters
 from longshore.cli.output import JsonOption, emit, note, write_table
+from longshore.cli.progress import stages
 from longshore.core.errors import ComponentMissingError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def shared_options(
     ] = None,
     preset: Annotated[str, typer.Option(help="Named hyperparameters: `longshore list presets`.")] = "default",
     prior: Annotated[str, typer.Option(metavar="HEURISTIC", help="Correct this heuristic (hybrid).")] = "",
-    guide: Annotated[str, typer.Option(help="What imitation clones and DQN explores by, such as a heuristic.")] = "",
+    guide: Annotated[str, typer.Option(metavar="HEURISTIC|optimum|FILE", help="What imitation clones, DQN follows.")] = "",
     dial: Annotated[bool, typer.Option("--dial", help="Train for all weights of the terms; give them later.")] = False,
     limit: Annotated[str, typer.Option(help="To be kept before anything else: `p99_latency_ms<=25`.")] = "",
     lag: Annotated[float, typer.Option(help="How old latency readings can be, seconds.", min=0)] = 0.0,
@@ -151,6 +152,10 @@ def shared_options(
     mlflow: MlflowOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin again where a run was stopped.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: seeds (of populations, the variants) on a Ray cluster's workers.")
+    ] = "local",
+    ray_address: Annotated[str, typer.Option(help="The Ray cluster; auto = this machine's.")] = "auto",
     json_mode: JsonOption = False,
 ) -> None:
     """Hold the options that every learner's command has; `start` is given their values."""
@@ -183,7 +188,10 @@ def start(
         lag_seconds=options["lag"],
         **{name: options[name] for name in (*same, "prior", "guide", "dial", "limit")},
     )
-    folder = options["out"] or Path("runs") / "-".join(_word(part) for part in (plan.workload, plan.objective, learner))
+    if options["engine"] != "local":
+        _train_on_engine(plan, options)
+        return
+    folder = _folder(plan, options)
     _train(
         plan,
         folder,
@@ -208,6 +216,42 @@ def tensorboard(
         raise ComponentMissingError(_TENSORBOARD, "pip install tensorboard")
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--port", str(port)]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
+
+
+def _folder(plan: "Plan", options: Mapping[str, Any]) -> Path:
+    parts = (plan.workload, plan.objective, plan.learner)
+    given: Path | None = options["out"]
+    return given or Path("runs") / "-".join(_word(part) for part in parts)
+
+
+def _train_on_engine(plan: "Plan", options: Mapping[str, Any]) -> None:
+    """Train on other workers than this process."""
+    from longshore.training.engine import make_engine
+    from longshore.training.jobs import train_on_engine
+
+    if options["resume"]:
+        raise InputError(
+            f"got `--resume` and `--engine {options['engine']}`", "runs on an engine have no checkpoint: begin again"
+        )
+    engine = make_engine(options["engine"], address=options["ray_address"])
+    try:
+        with stages() as tell:
+
+            def watch(seed: int, chunk: int, _worth: float) -> bool:
+                tell(f"seed {plan.seed + seed}", chunk, plan.evaluations)
+                return False
+
+            found = train_on_engine(
+                plan,
+                _folder(plan, options),
+                engine,
+                overwrite=options["overwrite"],
+                device=options["device"],
+                watch=watch,
+            )
+    finally:
+        engine.close()
+    emit(options["json_mode"], _payload(found), lambda: _render(found))
 
 
 def _train(

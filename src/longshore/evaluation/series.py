@@ -1,7 +1,7 @@
 """One run over time: what a plot of pods per node, active nodes, latency, watts and waiting pods needs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -18,6 +18,18 @@ from longshore.workloads.build import build_workload
 
 SUCCESS_PODS = 30
 """Pods over which the thesis' dashboard counts successes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One decision of a run."""
+
+    time: float
+    """Seconds."""
+    pod: str
+    """`namespace/name`."""
+    node: str | None
+    """None = the pod waits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +57,8 @@ class Series:
     reward: Array  # [steps] float64; 0 unless a pod was placed
     is_placed: Array  # [steps] bool
     is_success: Array  # [steps] bool; see the metric `success_rate`
+    decisions: tuple[Placement, ...]
+    """Every decision in order, also those that left the pod waiting."""
     metrics: Mapping[str, float]
     """The run in numbers."""
 
@@ -72,6 +86,7 @@ class Series:
             "latency_ms": [number_or_none(value) for value in self.latency_ms.tolist()],
             "is_placed": self.is_placed.tolist(),
             "is_success": self.is_success.tolist(),
+            "decisions": [asdict(decision) for decision in self.decisions],
         } | {name: getattr(self, name).tolist() for name in arrays}
 
 
@@ -148,7 +163,17 @@ def make_series(workload: str, objective: str, policy: str, seed: int, compiled:
         reward=measured.reward[0, 0][steps],
         is_placed=runs.is_placed[0, 0][steps],
         is_success=is_success(runs)[0, 0][steps],
+        decisions=_decisions(compiled, runs),
         metrics={name: float(values[0, 0]) for name, values in measure_all(runs).items()},
+    )
+
+
+def _decisions(compiled: Compiled, runs: Runs) -> tuple[Placement, ...]:
+    outcome, names = runs.measured.outcome, [*compiled.encoded.node_names, None]  # node -1 is the last: it waits
+    decided = runs.is_counted[0, 0] & outcome.is_decision[0, 0]
+    rows = (leaf[0, 0][decided].tolist() for leaf in (outcome.time, outcome.pod, outcome.node))
+    return tuple(
+        Placement(time, compiled.pod_names[pod], names[node]) for time, pod, node in zip(*rows, strict=True)
     )
 
 

@@ -136,8 +136,8 @@ class Reference:
 
     def _retry(self) -> Iterator[Step]:
         waiting = list(self.queue)
-        for place, pod in enumerate(waiting, start=1):
-            yield self._decide(Kind.RETRY, pod, waiting[place] if place < len(waiting) else None)
+        for number, pod in enumerate(waiting, start=1):
+            yield self._decide(Kind.RETRY, pod, waiting[number] if number < len(waiting) else None)
 
     def _arriving(self, events: list[Event]) -> int | None:
         """Return the pod that arrives next, if it does so now."""

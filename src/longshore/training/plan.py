@@ -54,7 +54,8 @@ class Plan:
     prior: str = ""
     """A heuristic that the policy corrects (hybrid); empty = none."""
     guide: str = ""
-    """A heuristic, `optimum`, or a file of decisions, that learners which take one follow; empty = none."""
+    """A heuristic, `optimum`, or a file of decisions (read anew at each start), that learners which take one follow;
+    empty = none."""
     dial: bool = False
     """Train for all weights of the objective's terms; they are given at run time."""
     limit: str = ""

@@ -41,9 +41,9 @@ class SplitProgram(Program):
     @cached_property
     def chunk(self) -> Callable[[Data, TrainState], tuple[TrainState, Figures]]:
         """Train a chunk and judge it, one generation after the other."""
-        ask = jax.jit(jax.vmap(self._ask, in_axes=(None, 0)))
-        tell = jax.jit(jax.vmap(self._tell, in_axes=(None, 0, 0, 0, 0)))
-        select = jax.jit(jax.vmap(self._select, in_axes=(None, 0, 0)))
+        ask = jax.jit(jax.vmap(self.ask, in_axes=(None, 0)))
+        tell = jax.jit(jax.vmap(self.tell, in_axes=(None, 0, 0, 0, 0)))
+        select = jax.jit(jax.vmap(self.select, in_axes=(None, 0, 0)))
 
         def run(data: Data, state: TrainState) -> tuple[TrainState, Figures]:
             all_figures: list[Figures] = []
@@ -57,27 +57,6 @@ class SplitProgram(Program):
             return found
 
         return run
-
-    def _ask(self, data: Data, state: TrainState) -> tuple[Array, dict[str, Array], Array, Array]:
-        key, ask_key, trace_key = jax.random.split(state.key, 3)
-        variants, drawn = self.learner.ask(state.learner, ask_key)
-        number = data.bank.recorded.shape[0]
-        traces = jax.random.choice(trace_key, number, (min(self.learner.traces, number),), False)
-        return key, variants, drawn, traces
-
-    def _tell(
-        self, data: Data, state: TrainState, key: Array, drawn: Array, judged: Judged
-    ) -> tuple[TrainState, Figures]:
-        returns, worth, cost = jax.vmap(lambda one: self._worth(data, one, state.multiplier))(judged)
-        learner, figures = self.learner.tell(state.learner, drawn, worth.astype(jnp.float32))
-        figures = {**figures, "return": returns.mean(), "limit_cost": cost.mean(), "multiplier": state.multiplier}
-        state = state._replace(
-            learner=learner,
-            key=key,
-            decided=state.decided + judged.decided.sum(),
-            multiplier=self.task.limit.follow(state.multiplier, cost.mean()).astype(jnp.float32),
-        )
-        return state, figures
 
     def _spread(self, variants: dict[str, Array], traces: Array) -> Judged:
         """Let jobs try the variants [seeds, population, ...] on the traces [seeds, traces]."""
@@ -119,12 +98,5 @@ def judge_job(values: Values, _report: Report) -> Values:
 @lru_cache(maxsize=2)  # a worker is asked for the same plan again every generation
 def _judge(plan: bytes) -> Callable[[dict[str, Any], Any], Judged]:
     prepared = prepare(read_plan(msgspec.json.decode(plan)))
-    program = prepared.program
-
-    def one_seed(data: Data, variants: dict[str, Array], traces: Array) -> Judged:
-        params = jax.tree.map(lambda leaf: leaf[traces], data.bank.params)
-        judged: Judged = jax.vmap(lambda tensors: program._judged(data, tensors, params))(variants)
-        return judged
-
-    compiled = jax.jit(jax.vmap(one_seed, in_axes=(None, 0, 0)))
+    compiled = jax.jit(jax.vmap(prepared.program.try_out, in_axes=(None, 0, 0)))
     return lambda variants, traces: compiled(prepared.data, variants, traces)

@@ -105,7 +105,7 @@ class Program:
 
         state, figures = jax.lax.scan(body, state, None, length=self.updates)
         figures = jax.tree.map(lambda leaf: leaf.mean(axis=0), figures)
-        return self._select(data, state, figures)
+        return self.select(data, state, figures)
 
     def _update(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
         key, renew_key, play_key, learn_key = jax.random.split(state.key, 4)
@@ -147,13 +147,27 @@ class Program:
         return state, figures
 
     def _generation(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
+        key, variants, drawn, traces = self.ask(data, state)
+        return self.tell(data, state, key, drawn, self.try_out(data, variants, traces))
+
+    def ask(self, data: Data, state: TrainState) -> tuple[Array, dict[str, Array], Array, Array]:
+        """Return the key after it, a generation's variants, what made them, and the traces to try them on."""
         key, ask_key, trace_key = jax.random.split(state.key, 3)
         variants, drawn = self.learner.ask(state.learner, ask_key)
-        traces = jax.random.choice(
-            trace_key, data.bank.recorded.shape[0], (min(self.learner.traces, data.bank.recorded.shape[0]),), False
-        )
+        number = data.bank.recorded.shape[0]
+        traces = jax.random.choice(trace_key, number, (min(self.learner.traces, number),), False)
+        return key, variants, drawn, traces
+
+    def try_out(self, data: Data, variants: dict[str, Array], traces: Array) -> Judged:
+        """Play the traces [traces] under every variant [variants, ...]."""
         params = jax.tree.map(lambda leaf: leaf[traces], data.bank.params)
-        judged = jax.vmap(lambda tensors: self._judged(data, tensors, params))(variants)
+        judged: Judged = jax.vmap(lambda tensors: self._judged(data, tensors, params))(variants)
+        return judged
+
+    def tell(
+        self, data: Data, state: TrainState, key: Array, drawn: Array, judged: Judged
+    ) -> tuple[TrainState, Figures]:
+        """Let the population learn from how its variants did [variants, ...]."""
         returns, worth, cost = jax.vmap(lambda one: self._worth(data, one, state.multiplier))(judged)
         learner, figures = self.learner.tell(state.learner, drawn, worth.astype(jnp.float32))
         figures = {**figures, "return": returns.mean(), "limit_cost": cost.mean(), "multiplier": state.multiplier}
@@ -178,14 +192,14 @@ class Program:
         given = jnp.array([weight for weight, _ in self.task.objective.terms])
         returns = (judged.terms * given).sum(axis=-1).mean()
         cost = judged.cost.sum() / placed.sum()
-        # On the learner's scale, per pod; one that was never placed counts a deviation less than one that earns nothing.
+        # On the learner's scale, per pod; one that was never placed counts a deviation less than a worthless one.
         scaled = (judged.terms - placed[..., None] * data.scale.mean) / data.scale.deviation
         weighed = (scaled * data.dials[:, None, :]).sum(axis=-1)
         missing = jnp.maximum(judged.created - judged.placed, 0)
         worth = ((weighed - missing) / jnp.maximum(judged.created, 1)).mean() - multiplier * cost
         return returns, worth, cost
 
-    def _select(self, data: Data, state: TrainState, figures: Figures) -> tuple[TrainState, Figures]:
+    def select(self, data: Data, state: TrainState, figures: Figures) -> tuple[TrainState, Figures]:
         """Judge the policy as it is now, and keep it if none was better."""
         tensors = self.learner.tensors(state.learner)
         returns, worth, cost = self._worth(data, self._judged(data, tensors, data.selection), jnp.zeros(()))

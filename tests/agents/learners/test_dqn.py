@@ -1,6 +1,7 @@
 """DQN: values are returns and nothing else, masks hold in the target too, and exploration is part of the state."""
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from agents.toys import drawn, make_seen, random_seen, share_right, train_bandit
+from agents.toys import drawn, make_seen, make_segment, random_seen, share_right, train_bandit
 from jax_support import assert_same_trees, to_jax
 from longshore.agents import scoring
-from longshore.agents.base import Segment
 from longshore.agents.learners.dqn import Dqn, DqnState
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.linear import Linear
@@ -24,6 +24,11 @@ from longshore.training.program import TrainState
 BLUEPRINT = Linear().build(Sizes(2, 2))
 SMALL = Dqn(memory=64, batch=32, learning_starts=4, horizon=1, gradient_steps=4, learning_rate=2e-2, target_rate=0.1)
 ARMS = np.array([5.0, -3.0], np.float32)
+
+
+@partial(jax.jit, static_argnums=0)
+def updated(learner: Dqn, state: DqnState, segment: Any) -> Any:
+    return learner.update(BLUEPRINT, state, jax.random.PRNGKey(0), segment)
 
 
 def values(learner: Dqn, blueprint: Any, tensors: Any, rows: Any) -> np.ndarray:
@@ -46,7 +51,7 @@ def test_values_are_returns_of_any_size(duelling: bool, double: bool) -> None:
         action = jax.random.randint(key, (4, 8), 0, 2, jnp.int32)
         is_second = (jnp.arange(4) % 2 == 1)[:, None]
         reward = jnp.where(is_second, jnp.asarray(ARMS)[action], 0.0)
-        segment = Segment(seen, action, reward, jnp.broadcast_to(is_second, (4, 8)), {})
+        segment = make_segment(seen, action, reward, jnp.broadcast_to(is_second, (4, 8)))
         return learner.update(blueprint, state, key, segment)
 
     @jax.jit
@@ -70,8 +75,8 @@ def test_the_target_never_reads_an_infeasible_node(double: bool) -> None:
     seen = make_seen(rows, np.array([[[True, True]], [[True, False]]]))
     start = learner.init(BLUEPRINT, jax.random.PRNGKey(0), jax.tree.map(lambda leaf: leaf[0], seen))
     start = start._replace(tensors=tensors, target=tensors)
-    segment = Segment(seen, jnp.zeros((2, 1), jnp.int32), jnp.zeros((2, 1)), jnp.zeros((2, 1), bool), {})
-    state, figures = learner.update(BLUEPRINT, start, jax.random.PRNGKey(0), segment)
+    nothing = np.zeros((2, 1))
+    state, figures = updated(learner, start, make_segment(seen, nothing, nothing, nothing))
     assert int(state.stored) == 1
     assert float(figures["loss"]) == pytest.approx(0.5 * 0.5**2)  # Huber's, of an error of 0.5
 
@@ -128,12 +133,15 @@ def test_exploration_does_not_begin_again_after_a_checkpoint(tmp_path: Path) -> 
 
 
 def test_nothing_is_learnt_before_learning_starts() -> None:
-    learner = dataclasses.replace(SMALL, envs=2, segment=3, learning_starts=7)
-    early, late = (train_bandit(learner, BLUEPRINT, nodes=2, updates=updates) for updates in (1, 2))
-    assert int(early.state.stored) == 6
-    assert int(early.state.updates) == 0
-    assert int(late.state.updates) == learner.gradient_steps
-    assert_same_trees(early.state.tensors, early.state.target)
+    learner = dataclasses.replace(SMALL, learning_starts=7)
+    start = learner.init(BLUEPRINT, jax.random.PRNGKey(0), make_seen(np.zeros((6, 2, 2))))
+    one = np.ones((1, 6))
+    segment = make_segment(make_seen(np.ones((1, 6, 2, 2))), 0 * one, one, one)
+    early, _ = updated(learner, start, segment)
+    assert int(early.stored) == 6
+    assert_same_trees((early.tensors, early.target), (start.tensors, start.target))
+    late, _ = updated(learner, early, segment)
+    assert int(late.updates) == learner.gradient_steps
 
 
 def test_the_memory_forgets_the_oldest() -> None:
@@ -141,9 +149,8 @@ def test_the_memory_forgets_the_oldest() -> None:
     state = learner.init(BLUEPRINT, jax.random.PRNGKey(0), make_seen(np.zeros((1, 2, 2))))
     for number in range(7):
         seen = make_seen(np.full((1, 1, 2, 2), float(number)))
-        one = jnp.ones((1, 1))
-        segment = Segment(seen, jnp.zeros((1, 1), jnp.int32), number * one, one.astype(bool), {})
-        state, _ = learner.update(BLUEPRINT, state, jax.random.PRNGKey(0), segment)
+        one = np.ones((1, 1))
+        state, _ = updated(learner, state, make_segment(seen, 0 * one, number * one, one))
     assert sorted(state.memory.total.tolist()) == [2, 3, 4, 5, 6]
     np.testing.assert_array_equal(state.memory.inputs.rows[:, 0, 0], state.memory.total)
     assert int(state.stored) == 7
@@ -151,19 +158,18 @@ def test_the_memory_forgets_the_oldest() -> None:
 
 def test_what_was_deferred_or_leads_nowhere_yet_is_not_remembered() -> None:
     seen = make_seen(np.zeros((3, 2, 2, 2)))
-    action = jnp.array([[0, -1], [0, 0], [0, 0]], jnp.int32)
-    segment = Segment(seen, action, jnp.ones((3, 2)), jnp.zeros((3, 2), bool), {})
+    segment = make_segment(seen, [[0, -1], [0, 0], [0, 0]], np.ones((3, 2)), np.zeros((3, 2)))
     state = SMALL.init(BLUEPRINT, jax.random.PRNGKey(0), make_seen(np.zeros((2, 2, 2))))
-    state, _ = SMALL.update(BLUEPRINT, state, jax.random.PRNGKey(0), segment)
+    state, _ = updated(SMALL, state, segment)
     assert int(state.stored) == 3
     assert int(state.decided) == 6
 
 
 def test_the_target_follows_slowly() -> None:
-    learner = dataclasses.replace(SMALL, envs=4, segment=4, gradient_steps=1)
-    example = make_seen(np.zeros((4, 2, 2)))
-    begun = jax.jit(lambda key: learner.init(BLUEPRINT, key, example))(jax.random.split(jax.random.PRNGKey(0))[0])
-    found = train_bandit(learner, BLUEPRINT, nodes=2, updates=1).state
+    learner = dataclasses.replace(SMALL, gradient_steps=1)
+    begun = learner.init(BLUEPRINT, jax.random.PRNGKey(0), make_seen(np.zeros((6, 2, 2))))
+    one = np.ones((1, 6))
+    found, _ = updated(learner, begun, make_segment(make_seen(np.ones((1, 6, 2, 2))), 0 * one, one, one))
     for name, leaf in found.target.items():
         want = begun.tensors[name] + learner.target_rate * (found.tensors[name] - begun.tensors[name])
         np.testing.assert_allclose(leaf, want, atol=1e-6, err_msg=name)

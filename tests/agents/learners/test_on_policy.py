@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from agents.toys import drawn, make_seen, random_seen
+from agents.toys import drawn, make_seen, make_segment, random_seen
 from jax_support import to_jax
 from longshore.agents import scoring
 from longshore.agents.base import Segment
@@ -22,15 +22,14 @@ BLUEPRINT = Linear().build(Sizes(2, 4))
 STEPS, ENVS = 6, 6
 
 
-def make_segment(seed: int, is_decision: Any = True) -> Segment:
+def random_segment(seed: int, is_decision: Any = True) -> Segment:
     draw = np.random.default_rng(seed)
     seen = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[random_seen(seed + step) for step in range(STEPS)])
     seen = seen._replace(is_decision=seen.is_decision & is_decision)
     action = scoring.uniform(jax.random.PRNGKey(seed), seen.feasible)
-    reward, value = (jnp.asarray(draw.normal(size=(STEPS, ENVS)), jnp.float32) for _ in range(2))
-    log_p = jnp.full((STEPS, ENVS), -1.0, jnp.float32)
-    is_over = jnp.asarray(draw.random((STEPS, ENVS)) < 0.2)
-    return Segment(seen, action, reward, is_over, {LOG_P: log_p, VALUE: value})
+    reward, value = draw.normal(size=(2, STEPS, ENVS))
+    log_p = np.full((STEPS, ENVS), -1.0)
+    return make_segment(seen, action, reward, draw.random((STEPS, ENVS)) < 0.2, {LOG_P: log_p, VALUE: value})
 
 
 def test_acting_keeps_the_probability_and_the_value_of_what_was_done() -> None:
@@ -47,7 +46,7 @@ def test_acting_keeps_the_probability_and_the_value_of_what_was_done() -> None:
 
 
 def test_advantages_are_brought_to_one_scale_over_what_counts() -> None:
-    segment = make_segment(2)
+    segment = random_segment(2)
     batch, _ = make_batch(segment, 0.9, 0.8)
     advantage = np.asarray(batch.advantage)[np.asarray(batch.seen.is_decision)]
     assert advantage.mean() == pytest.approx(0.0, abs=1e-5)
@@ -55,7 +54,7 @@ def test_advantages_are_brought_to_one_scale_over_what_counts() -> None:
 
 
 def test_the_last_step_is_not_learnt_from() -> None:
-    batch, _ = make_batch(make_segment(2), 0.9, 0.8)
+    batch, _ = make_batch(random_segment(2), 0.9, 0.8)
     assert not batch.seen.is_decision.reshape(STEPS, ENVS)[-1].any()
     assert batch.seen.is_decision.reshape(STEPS, ENVS)[:-1].any()
 
@@ -71,9 +70,8 @@ def test_the_last_step_is_not_learnt_from() -> None:
 def test_the_last_step_says_what_the_one_before_leads_to(is_decision: bool, is_over: bool, want: float) -> None:
     seen = make_seen(np.zeros((2, 1, 4, 2)))
     seen = seen._replace(is_decision=jnp.array([[True], [is_decision]]))
-    extra = {LOG_P: jnp.zeros((2, 1)), VALUE: jnp.array([[3.0], [7.0]])}
-    ends = jnp.array([[False], [is_over]])
-    segment = Segment(seen, jnp.zeros((2, 1), jnp.int32), jnp.array([[2.0], [9.0]]), ends, extra)
+    extra = {LOG_P: np.zeros((2, 1)), VALUE: [[3.0], [7.0]]}
+    segment = make_segment(seen, np.zeros((2, 1)), [[2.0], [9.0]], [[False], [is_over]], extra)
     batch, _ = make_batch(segment, 0.5, 1.0)
     assert float(batch.target[0]) == pytest.approx(want)
 
@@ -81,7 +79,7 @@ def test_the_last_step_says_what_the_one_before_leads_to(is_decision: bool, is_o
 def test_steps_that_are_no_decision_teach_nothing() -> None:
     is_decision = np.random.default_rng(0).random((STEPS, ENVS)) < 0.6
     is_decision[-1] = True
-    segment = make_segment(4, is_decision)
+    segment = random_segment(4, is_decision)
     counted = np.asarray(segment.seen.is_decision)
     rows = segment.seen.inputs.rows
     other = jnp.where(counted[..., None, None], rows, rows + 3.0)
@@ -91,14 +89,16 @@ def test_steps_that_are_no_decision_teach_nothing() -> None:
         extra={**segment.extra, LOG_P: jnp.where(counted, segment.extra[LOG_P], -9.0)},
     )
     learner = ActorCritic()
-    start = learner.init(BLUEPRINT, jax.random.PRNGKey(0), segment.seen)
-    found = [learner.update(BLUEPRINT, start, jax.random.PRNGKey(1), one)[0].tensors for one in (segment, changed)]
+    key = jax.random.PRNGKey(0)
+    start = learner.init(BLUEPRINT, key, segment.seen)
+    update = jax.jit(lambda one: learner.update(BLUEPRINT, start, key, one)[0].tensors)
+    found = [update(one) for one in (segment, changed)]
     for name, leaf in found[0].items():
         np.testing.assert_allclose(leaf, found[1][name], atol=1e-7, err_msg=name)
 
 
 def test_every_pass_goes_over_every_decision_once() -> None:
-    segment = make_segment(5)
+    segment = random_segment(5)
     batch, _ = make_batch(segment, 0.9, 0.8)
     batch = batch._replace(target=jnp.arange(STEPS * ENVS, dtype=jnp.float32))
 

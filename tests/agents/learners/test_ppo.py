@@ -1,5 +1,6 @@
 """PPO: no push beyond the clip, and it learns which node earns most."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,8 +25,15 @@ def gradient(ratio: float, advantage: float, clip: float = 0.2) -> tuple[dict[st
     learner = Ppo(clip=clip, value_weight=0.0, entropy_weight=0.0)
     tensors, seen = to_jax(drawn(LINEAR)), make_seen(np.random.default_rng(0).random((1, 3, 2)))
     action = jnp.array([1], jnp.int32)
-    now = scoring.at(scoring.log_probabilities(scoring.evaluate(LINEAR, tensors, seen.inputs)[0], seen.feasible), action)
+    now = scoring.at(
+        scoring.log_probabilities(scoring.evaluate(LINEAR, tensors, seen.inputs)[0], seen.feasible), action
+    )
     batch = Batch(seen, action, jnp.array([advantage]), jnp.zeros(1), now - np.log(ratio).astype(np.float32))
+    return _gradient(learner, tensors, batch)
+
+
+@partial(jax.jit, static_argnums=0)
+def _gradient(learner: Ppo, tensors: Any, batch: Batch) -> Any:
     return jax.grad(learner._loss(LINEAR), has_aux=True)(tensors, batch)
 
 
@@ -66,7 +74,11 @@ def test_what_is_infeasible_has_no_gradient() -> None:
 
     def loss(rows: Any) -> Any:
         batch = Batch(
-            seen._replace(inputs=seen.inputs._replace(rows=rows)), jnp.array([0]), jnp.ones(1), jnp.zeros(1), jnp.zeros(1)
+            seen._replace(inputs=seen.inputs._replace(rows=rows)),
+            jnp.array([0]),
+            jnp.ones(1),
+            jnp.zeros(1),
+            jnp.zeros(1),
         )
         return learner._loss(LINEAR)({**tensors, "value.weight": jnp.zeros((2, 1))}, batch)[0]
 
