@@ -59,15 +59,21 @@ def twins() -> tuple[Twins, ...]:
     return tuple(_twins(cluster, number) for number, cluster in enumerate(clusters()))
 
 
+def followed(arrays: ClusterArrays, pod_class: int) -> ClusterArrays:
+    """Return a cluster in which another pod like it waits behind the pod."""
+    return arrays._replace(state=arrays.state._replace(next_class=np.array(pod_class, np.int32)))
+
+
 def _twins(cluster: Cluster, number: int) -> Twins:
     snapshot, pod_class = cluster.encoded.snapshot, cluster.pod_class
     other = encode(replace(snapshot, nodes=tuple(random.Random(number).sample(snapshot.nodes, len(snapshot.nodes)))))
+    order = [other.node_index[node.name] for node in snapshot.nodes]
     return Twins(
         is_real=cluster.uniform.nodes.is_real,
-        bare=matrix(encode(snapshot).arrays, pod_class),
-        padded=matrix(cluster.encoded.arrays, pod_class),
-        uniform=matrix(cluster.uniform, pod_class),
-        shuffled=matrix(other.arrays, pod_class)[[other.node_index[node.name] for node in snapshot.nodes]],
+        bare=matrix(followed(encode(snapshot).arrays, pod_class), pod_class),
+        padded=matrix(followed(cluster.encoded.arrays, pod_class), pod_class),
+        uniform=matrix(followed(cluster.uniform, pod_class), pod_class),
+        shuffled=matrix(followed(other.arrays, pod_class), pod_class)[order],
     )
 
 

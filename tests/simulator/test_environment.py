@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from longshore import filters, policies
+from longshore.core.arrays import ClusterArrays
+from longshore.core.features import features
 from longshore.core.ops import Array
 from longshore.core.trace import Trace
 from longshore.objectives.weighted import parse_objective
@@ -20,7 +22,7 @@ from longshore.simulator.play import play
 from longshore.simulator.reference import Reference, Step
 from longshore.workloads.build import build_workload
 
-FEATURES = ("node_cpu_used", "after_cpu_used", "latency", "is_feasible")
+FEATURES = ("node_cpu_used", "after_cpu_used", "latency", "is_feasible", "next_cpu")
 
 
 class Case(NamedTuple):
@@ -110,6 +112,25 @@ def test_decisions_are_the_slow_twins_and_rewards_the_rollouts(case: Case) -> No
     assert np.any(rewards)
     if case.has_rollout:
         np.testing.assert_allclose(rewards, rollout_rewards(case, compiled), rtol=1e-12, atol=1e-12)
+
+
+def test_observations_are_the_slow_twins() -> None:
+    case, told = CASES[1], list[Array]()
+    compiled, heuristic = compiled_trace(case, seed=4), heuristic_of(case)
+
+    def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+        told.append(features(arrays, pod_class, feasible, FEATURES))
+        return heuristic.score(arrays, pod_class, feasible)
+
+    twin = Reference(compiled, replace(heuristic, score=score), filters.filter_set(case.filter_set))
+    program, params = compiled_program(environment_of(case)), jax.device_put(compiled.params)
+    moment, seen = program.reset(params)
+    for decision in (step for step in twin.play() if step.is_decision):
+        if moment.feasible.any():
+            np.testing.assert_allclose(seen.rows, told.pop(0), rtol=1e-6, atol=1e-6)
+        action = decision.node if decision.node >= 0 else len(moment.feasible)
+        moment, seen, _ = program.step(params, moment, np.int64(action))
+    assert moment.is_over and not told
 
 
 def test_an_action_that_is_not_allowed_defers() -> None:

@@ -42,7 +42,7 @@ def sweep_command(
     only: Annotated[bool, typer.Option("--only", help="Search nothing but what --search names.")] = False,
     preset: Annotated[str, typer.Option(help="Search around these: `longshore list presets`.")] = "default",
     prior: Annotated[str, typer.Option(metavar="HEURISTIC", help="Correct this heuristic (hybrid).")] = "",
-    guide: Annotated[str, typer.Option(metavar="HEURISTIC|optimum|FILE", help="What imitation clones, DQN follows.")] = "",
+    guide: Annotated[str, typer.Option(metavar="HEURISTIC|optimum|FILE", help="Cloned, or explored by.")] = "",
     limit: Annotated[str, typer.Option(help="To be kept before anything else: `p99_latency_ms<=25`.")] = "",
     lag: Annotated[float, typer.Option(help="How old latency readings can be, seconds.", min=0)] = 0.0,
     filters: Annotated[str, typer.Option(help="The filter set that it chooses behind.")] = "upstream+latency",

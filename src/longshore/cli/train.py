@@ -138,7 +138,7 @@ def shared_options(
     ] = None,
     preset: Annotated[str, typer.Option(help="Named hyperparameters: `longshore list presets`.")] = "default",
     prior: Annotated[str, typer.Option(metavar="HEURISTIC", help="Correct this heuristic (hybrid).")] = "",
-    guide: Annotated[str, typer.Option(metavar="HEURISTIC|optimum|FILE", help="What imitation clones, DQN follows.")] = "",
+    guide: Annotated[str, typer.Option(metavar="HEURISTIC|optimum|FILE", help="Cloned, or explored by.")] = "",
     dial: Annotated[bool, typer.Option("--dial", help="Train for all weights of the terms; give them later.")] = False,
     limit: Annotated[str, typer.Option(help="To be kept before anything else: `p99_latency_ms<=25`.")] = "",
     lag: Annotated[float, typer.Option(help="How old latency readings can be, seconds.", min=0)] = 0.0,

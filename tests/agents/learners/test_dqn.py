@@ -69,7 +69,8 @@ def test_the_target_never_reads_an_infeasible_node(double: bool) -> None:
     learner = dataclasses.replace(
         SMALL, double=double, duelling=False, learning_rate=0.0, learning_starts=1, discount=1.0, gradient_steps=1
     )
-    tensors = {**to_jax(drawn(BLUEPRINT)), "score.weight": jnp.array([[1.0], [0.0]]), "score.bias": jnp.zeros(1)}
+    known = {"score.weight": np.array([[1.0], [0.0]], np.float32), "score.bias": np.zeros(1, np.float32)}
+    tensors = to_jax(drawn(BLUEPRINT) | known)
     rows = np.zeros((2, 1, 2, 2))
     rows[1, 0, :, 0] = [0.5, 100.0]  # what follows: the best node is infeasible
     seen = make_seen(rows, np.array([[[True, True]], [[True, False]]]))

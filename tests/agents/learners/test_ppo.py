@@ -73,13 +73,8 @@ def test_what_is_infeasible_has_no_gradient() -> None:
     tensors = to_jax(drawn(LINEAR))
 
     def loss(rows: Any) -> Any:
-        batch = Batch(
-            seen._replace(inputs=seen.inputs._replace(rows=rows)),
-            jnp.array([0]),
-            jnp.ones(1),
-            jnp.zeros(1),
-            jnp.zeros(1),
-        )
+        told = seen._replace(inputs=seen.inputs._replace(rows=rows))
+        batch = Batch(told, jnp.array([0]), jnp.ones(1), jnp.zeros(1), jnp.zeros(1))
         return learner._loss(LINEAR)({**tensors, "value.weight": jnp.zeros((2, 1))}, batch)[0]
 
     found = np.asarray(jax.grad(loss)(seen.inputs.rows))[0]
