@@ -120,6 +120,7 @@ lock: setup-all  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade
 	@$(COMPILE) pyproject.toml --extra train --extra sweep --extra ray --extra build --extra dev -o requirements/all.lock
 	@$(COMPILE) pyproject.toml --extra train --extra build -c requirements/all.lock -o requirements/train.lock
 	@$(COMPILE) requirements/go.in -o requirements/go.lock
+	@$(COMPILE) requirements/sb3.in --no-deps -o requirements/sb3.lock
 
 format: setup-all  ## ruff format and its safe fixes
 	@$(PYTHON) -m ruff format --quiet . && $(PYTHON) -m ruff check --quiet --fix .

@@ -22,6 +22,8 @@ class Case:
     lag: float = 0.0
     dials: Sequence[Sequence[float]] = ()
     has_bounds: bool = True
+    policies: Sequence[str] = BASELINE_POLICIES
+    """Heuristics beside it."""
 
     def key(self, objective: str) -> str:
         """Return a name for the file of the baselines on this case."""
@@ -99,7 +101,12 @@ ROWS: dict[str, Row] = {
             IDLE_OFF_WATTS,
             "diurnal",
             *(
-                Case("diurnal", {"nodes": 8 * times, "pods": 320 * times, **_FEW_PODS}, has_bounds=False)
+                Case(
+                    "diurnal",
+                    {"nodes": 8 * times, "pods": 320 * times, **_FEW_PODS},
+                    has_bounds=False,
+                    policies=("kube-default", "most-allocated", "best-fit", "low-power", "energy-latency"),
+                )
                 for times in (1, 2, 4, 8, 16, 32)
             ),
             config=_TRANSFER,

@@ -24,6 +24,8 @@ SHARED_TESTS = {
     "policies/heuristics/*": "policies/heuristics/test_matrix.py",
     "lab/oracle/case_*": "lab/oracle/test_cases.py",
     "workloads/*": "workloads/test_matrix.py",
+    "agents/learners/*": "agents/test_matrix.py",
+    "agents/networks/*": "agents/test_matrix.py",
     "evaluation/report_*": "evaluation/test_report.py",
 }
 """Modules under `src/longshore` that one test covers together, each pattern with that test under `tests`."""

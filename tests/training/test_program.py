@@ -1,4 +1,4 @@
-"""The compiled part: seeds do not know of each other, the best policy is kept, and a limit comes before the objective."""
+"""The compiled part: seeds do not know of each other, the best policy is kept, limits come before the objective."""
 
 from functools import cache
 from typing import Any

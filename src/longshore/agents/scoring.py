@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from longshore.agents.networks.base import VALUE, Blueprint
 from longshore.core.forward import SCORE, Inputs, Tensors, forward
@@ -9,6 +10,7 @@ from longshore.core.ops import Array
 
 # Far below every score, and finite: the gradient of -inf is not a number.
 MASKED = -1e9
+_LEAST = float(np.finfo(np.float32).min)
 
 
 def evaluate(blueprint: Blueprint, tensors: Tensors, inputs: Inputs) -> tuple[Array, Array]:
@@ -40,7 +42,7 @@ def uniform(key: Array, feasible: Array) -> Array:
 def pick(scores: Array, feasible: Array) -> Array:
     """Return the best feasible node [envs]; -1 where none is feasible."""
     # Below everything, also below what a network says that has gone astray: no choice is ever one that may not be.
-    worth = jnp.where(feasible, jnp.nan_to_num(scores, nan=jnp.finfo(scores.dtype).min), -jnp.inf)
+    worth = jnp.where(feasible, jnp.nan_to_num(scores, nan=_LEAST), -jnp.inf)
     node = jnp.argmax(worth, axis=-1).astype(jnp.int32)
     return jnp.where(feasible.any(axis=-1), node, -1)
 

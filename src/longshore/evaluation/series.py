@@ -172,9 +172,7 @@ def _decisions(compiled: Compiled, runs: Runs) -> tuple[Placement, ...]:
     outcome, names = runs.measured.outcome, [*compiled.encoded.node_names, None]  # node -1 is the last: it waits
     decided = runs.is_counted[0, 0] & outcome.is_decision[0, 0]
     rows = (leaf[0, 0][decided].tolist() for leaf in (outcome.time, outcome.pod, outcome.node))
-    return tuple(
-        Placement(time, compiled.pod_names[pod], names[node]) for time, pod, node in zip(*rows, strict=True)
-    )
+    return tuple(Placement(time, compiled.pod_names[pod], names[node]) for time, pod, node in zip(*rows, strict=True))
 
 
 def moving_average(values: Array, width: int) -> Array:

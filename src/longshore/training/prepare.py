@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from longshore import filters as filter_room
-from longshore.agents.base import Population
+from longshore.agents.base import Learner, Population
 from longshore.agents.networks.base import Sizes
 from longshore.core.errors import InputError, UnknownNameError
 from longshore.core.ops import Array
@@ -104,13 +104,12 @@ def _check_dial(plan: Plan, num_terms: int) -> None:
         )
 
 
-def _length(learner: object) -> tuple[int, int]:
+def _length(learner: Learner | Population) -> tuple[int, int]:
     """Return the number of updates and the number of decisions; the latter is 0 for populations."""
     if isinstance(learner, Population):
         return learner.generations, 0
-    per_update = learner.envs * learner.segment * _DECISIONS_PER_STEP  # type: ignore[attr-defined]
-    steps = learner.steps  # type: ignore[attr-defined]
-    return max(round(steps / per_update), 1), steps
+    per_update = learner.envs * learner.segment * _DECISIONS_PER_STEP
+    return max(round(learner.steps / per_update), 1), learner.steps
 
 
 def _heuristic(name: str) -> Heuristic | None:
