@@ -56,10 +56,7 @@ _LONG = {"discount": 0.98, "steps": 1_500_000, "envs": 128}
 
 ROWS: dict[str, Row] = {
     **{f"ee-{test}": _row("ee", test) for test in ("test1", "test2")},
-    **{
-        f"el-rl-{test}": _row("el-rl", test, Case(test), Case(test, lag=15.0))
-        for test in ("test1", "test2")
-    },
+    **{f"el-rl-{test}": _row("el-rl", test, Case(test), Case(test, lag=15.0)) for test in ("test1", "test2")},
     "el-rl-test1-lag15": _row("el-rl", "test1", Case("test1", lag=15.0), lag_seconds=15.0),
     "variance-deployments": _row(
         "variance",
@@ -93,7 +90,10 @@ ROWS: dict[str, Row] = {
         )
         for objective in ("compress", "balance")
         for learner, config in (
-            ("qtable", {"may_defer": False}), ("dqn", {"steps": 400_000}), ("ppo", {}), ("evolution", {}),
+            ("qtable", {"may_defer": False}),
+            ("dqn", {"steps": 400_000}),
+            ("ppo", {}),
+            ("evolution", {}),
         )
     },
     **{

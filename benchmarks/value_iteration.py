@@ -48,9 +48,7 @@ def count(objective, decisions, seed):
             task, learner, blueprint, data.bank, data.scale, envs, state, 0.0, play_key
         )
         cell = learner._cell(segment.seen)
-        _, discount, index, is_known = following(
-            segment.reward, segment.seen.is_decision, segment.is_over, DISCOUNT, 1
-        )
+        _, discount, index, is_known = following(segment.reward, segment.seen.is_decision, segment.is_over, DISCOUNT, 1)
         steps = np.arange(segment.reward.shape[1])[None, :]
         ahead = cell.state[jax.numpy.minimum(index, learner.segment - 1), steps]
         column = jax.numpy.take_along_axis(cell.place, jax.numpy.maximum(segment.action, 0)[..., None], -1)[..., 0]
@@ -107,8 +105,17 @@ def main():
     traces = compile_traces([build_workload("memory-pods", {}).trace(seed) for seed in range(12)])
     metrics = report(prepared.program.task, prepared.program.blueprint, tensors, traces)
     rewards = metrics["reward"][0]
-    print(json.dumps({"objective": arguments.objective, "states": int(is_seen.sum()), "decisions": len(counted[0]),
-                      "reward": float(rewards.mean()), "rewards": rewards.tolist()}))
+    print(
+        json.dumps(
+            {
+                "objective": arguments.objective,
+                "states": int(is_seen.sum()),
+                "decisions": len(counted[0]),
+                "reward": float(rewards.mean()),
+                "rewards": rewards.tolist(),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from longshore.policies import REGISTRY
 from longshore.simulator.params import Compiled
 from longshore.simulator.reference import Reference
 from longshore.simulator.source import TraceSource
-from longshore.training.greedy import Judged, has_random_ties, judge_all
+from longshore.training.greedy import Judged, judge_all
 from longshore.training.plan import SELECTION_SEED
 from longshore.training.prepare import Prepared, prepare
 from longshore.workloads.build import build_workload
@@ -124,4 +124,4 @@ def test_a_policy_that_always_defers_comes_to_an_end() -> None:
 @pytest.mark.parametrize(("prior", "want"), [("", False), ("energy-latency", False), ("kube-default", True)])
 def test_ties_are_random_only_as_the_heuristic_has_them(prior: str, want: bool) -> None:
     task = replace(prepared().program.task, prior=REGISTRY.load(prior) if prior else None)
-    assert has_random_ties(task) == want
+    assert task.has_random_ties == want

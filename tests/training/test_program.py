@@ -72,6 +72,17 @@ def test_the_best_policy_of_all_chunks_is_kept() -> None:
     np.testing.assert_array_equal(state.best_return, returns[worth.argmax(axis=0), [0, 1]])
 
 
+def test_a_policy_is_kept_until_a_better_one_comes() -> None:
+    state, _ = trained(3, 5)
+    prepared = prepare_once(PLAN)
+    # Nothing is better than the first seed's, and anything than the second's. Copied: a chunk uses its state up.
+    before = jax.tree.map(jnp.copy, state)._replace(best_worth=jnp.array([jnp.inf, -jnp.inf]))
+    after, _ = prepared.program.chunk(prepared.data, jax.tree.map(jnp.copy, before))
+    assert_same_trees(of_seed(after.best, 0), of_seed(before.best, 0))
+    assert_same_trees(of_seed(after.best, 1), of_seed(after.learner.tensors, 1))
+    assert np.isfinite(after.best_worth[1])
+
+
 def test_the_return_that_is_reported_is_that_of_the_tensors_that_are_kept() -> None:
     state, _ = trained(3, 5)
     prepared = prepare_once(PLAN)

@@ -18,7 +18,7 @@ from longshore.core import gpu
 from longshore.core.ops import Array
 from longshore.objectives.base import Transition
 from longshore.objectives.weighted import Weighted
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.heuristics.base import Devices, Heuristic
 from longshore.policies.inputs import policy_inputs
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.rollout import cpu_variance
@@ -50,6 +50,16 @@ class Task:
     """What comes before the objective."""
     may_defer: bool = False
     """The policy may leave a pod waiting that could be placed."""
+
+    @property
+    def devices(self) -> Devices:
+        """Which GPUs of a node a pod takes: as the heuristic says that is corrected."""
+        return gpu.best_fit if self.prior is None else self.prior.devices
+
+    @property
+    def has_random_ties(self) -> bool:
+        """Ties are broken at random: only as the heuristic does that is corrected."""
+        return self.prior is not None and self.prior.has_random_ties
 
 
 class Bank(NamedTuple):
@@ -169,7 +179,7 @@ def _carry_out(
 ) -> tuple[Env, Array, Array, Stepped]:
     scale, multiplier = price
     target = jnp.maximum(action, 0)
-    devices = gpu.best_fit(situation.cluster, situation.pod_class)[target]
+    devices = task.devices(situation.cluster, situation.pod_class)[target]
     latency_ms = env.state.latency_ms
     state, outcome = act(params, env.state, situation, action, devices, has_node_events=task.has_node_events)
     before = with_latency(situation.cluster, latency_ms)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from longshore.core import gpu
+from longshore.core.arrays import ClusterArrays
 from longshore.core.choose import choose
 from longshore.core.forward import SCORE, Op, Tensors, forward
 from longshore.core.ops import Array
@@ -37,9 +37,25 @@ class Judged(NamedTuple):
     high: Array  # [features] float32
 
 
-def judge(
-    task: Task, ops: Sequence[Op], tensors: Tensors, params: SimParams, preference: Array
-) -> Judged:
+class Greedy(NamedTuple):
+    """A policy as it is without exploring, its tensors as data."""
+
+    task: Task
+    ops: Sequence[Op]
+    """Those that the scores depend on."""
+    tensors: Tensors
+    preference: Array  # [terms] float32; the dial's setting
+
+    def decide(self, cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array, Array]:
+        """Return what was seen [nodes, features], the node (-1 = none) and the milli of each GPU [devices]."""
+        task = self.task
+        inputs = policy_inputs(cluster, pod_class, feasible, task.features, task.prior, self.preference)
+        scores = forward(self.ops, self.tensors, inputs)[SCORE]
+        node = choose(cluster, scores, feasible, has_random_ties=task.has_random_ties, may_defer=task.may_defer)
+        return inputs.rows, node, task.devices(cluster, pod_class)[jnp.maximum(node, 0)]
+
+
+def judge(task: Task, ops: Sequence[Op], tensors: Tensors, params: SimParams, preference: Array) -> Judged:
     """Play one trace to its end; `ops` are those that the scores depend on."""
     num_pods, num_features = params.pod_class.shape[0], len(task.features)
     most = _MOST_STEPS_PER_POD * num_pods + 4 * params.event_time.shape[0]
@@ -60,13 +76,9 @@ def judge(
     def body(carry: tuple[SimState, Judged, Array, Array]) -> tuple[SimState, Judged, Array, Array]:
         state, so_far, _, number = carry
         state, seen = look(task.filters, params, state)
-        inputs = policy_inputs(seen.cluster, seen.pod_class, seen.feasible, task.features, task.prior, preference)
-        scores = forward(ops, tensors, inputs)[SCORE]
-        node = choose(
-            seen.cluster, scores, seen.feasible, has_random_ties=has_random_ties(task), may_defer=task.may_defer
-        )
+        policy = Greedy(task, ops, tensors, preference)
+        rows, node, devices = policy.decide(seen.cluster, seen.pod_class, seen.feasible)
         target = jnp.maximum(node, 0)
-        devices = gpu.best_fit(seen.cluster, seen.pod_class)[target]
         after, outcome = act(params, state, seen, node, devices, has_node_events=task.has_node_events)
         before = with_latency(seen.cluster, state.latency_ms)
         step = Transition(before, before._replace(state=after.cluster), seen.pod_class, target)
@@ -79,8 +91,8 @@ def judge(
             so_far.placed + is_placed,
             so_far.decided + seen.is_decision,
             so_far.created + (seen.event.kind == Kind.CREATE),
-            jnp.minimum(so_far.low, jnp.where(counted, inputs.rows, jnp.inf).min(axis=0)),
-            jnp.maximum(so_far.high, jnp.where(counted, inputs.rows, -jnp.inf).max(axis=0)),
+            jnp.minimum(so_far.low, jnp.where(counted, rows, jnp.inf).min(axis=0)),
+            jnp.maximum(so_far.high, jnp.where(counted, rows, -jnp.inf).max(axis=0)),
         )
         return after, judged, is_over, number + 1
 
@@ -88,14 +100,7 @@ def judge(
     return jax.lax.while_loop(is_going, body, carry)[1]
 
 
-def has_random_ties(task: Task) -> bool:
-    """Say whether ties are broken at random: only as the heuristic does that is corrected."""
-    return task.prior is not None and task.prior.has_random_ties
-
-
-def judge_all(
-    task: Task, ops: Sequence[Op], tensors: Tensors, params: SimParams, preference: Array
-) -> Judged:
+def judge_all(task: Task, ops: Sequence[Op], tensors: Tensors, params: SimParams, preference: Array) -> Judged:
     """Play all traces: params [traces, ...] -> [traces, ...]."""
 
     def one(params: SimParams) -> Judged:

@@ -11,20 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from longshore.agents.networks.base import Blueprint
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import choose
-from longshore.core.forward import SCORE, forward, needed
+from longshore.core.forward import needed
 from longshore.core.ops import Array
 from longshore.evaluation.metrics import make_runs, measure_all
-from longshore.policies.inputs import policy_inputs
 from longshore.simulator.params import Compiled, Kind, SimParams
 from longshore.simulator.play import stack
 from longshore.simulator.rollout import Measured, rollout
 from longshore.simulator.state import SimState
 from longshore.simulator.transition import Decide, Program, initial
 from longshore.training.experience import Task
-from longshore.training.greedy import has_random_ties
+from longshore.training.greedy import Greedy
 
 _CHUNK = 256
 # Measurements of one pass over the traces may take this much memory.
@@ -62,15 +58,8 @@ def _measured(
     ops = needed(blueprint.ops)
 
     def decide_with(tensors: dict[str, Array]) -> Decide:
-        def decide(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array]:
-            inputs = policy_inputs(cluster, pod_class, feasible, task.features, task.prior, dial)
-            scores = forward(ops, tensors, inputs)[SCORE]
-            node = choose(
-                cluster, scores, feasible, has_random_ties=has_random_ties(task), may_defer=task.may_defer
-            )
-            return node, gpu.best_fit(cluster, pod_class)[jnp.maximum(node, 0)]
-
-        return decide
+        policy = Greedy(task, ops, tensors, dial)
+        return lambda cluster, pod_class, feasible: policy.decide(cluster, pod_class, feasible)[1:]
 
     @jax.jit
     @jax.vmap

@@ -1,6 +1,6 @@
 """Actor-critic (A2C): one step along the policy gradient after every segment, with a learned value as the baseline.
 
-    loss = - advantage · log p(action) + value_weight · (return - value)² - entropy_weight · entropy
+loss = - advantage · log p(action) + value_weight · (return - value)² - entropy_weight · entropy
 """
 
 from collections.abc import Mapping

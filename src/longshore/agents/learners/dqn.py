@@ -113,9 +113,7 @@ class Dqn:
         is_filling = has_guide & (state.decided < self.prefill)
         return jnp.where(is_filling, seen.guide, jnp.where(is_exploring, explored, best)), {}
 
-    def update(
-        self, blueprint: Blueprint, state: DqnState, key: Array, segment: Segment
-    ) -> tuple[DqnState, Figures]:
+    def update(self, blueprint: Blueprint, state: DqnState, key: Array, segment: Segment) -> tuple[DqnState, Figures]:
         """Remember the segment, then learn from memory."""
         state = self._remember(state, segment)
         is_ready = state.stored >= jnp.minimum(self.learning_starts, self.memory)
@@ -151,9 +149,7 @@ class Dqn:
         envs = jnp.arange(segment.reward.shape[1])[None, :]
         ahead = jax.tree.map(lambda leaf: leaf[steps, envs], seen)
         is_kept = (is_known & (segment.action >= 0)).reshape(-1)
-        found = Memory(
-            seen.inputs, seen.feasible, segment.action, total, discount, ahead.inputs, ahead.feasible
-        )
+        found = Memory(seen.inputs, seen.feasible, segment.action, total, discount, ahead.inputs, ahead.feasible)
         place = (state.stored + jnp.cumsum(is_kept) - 1) % self.memory
         # What is not kept goes to a place that does not exist, and is dropped.
         place = jnp.where(is_kept, place, self.memory)

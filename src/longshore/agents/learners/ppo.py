@@ -1,7 +1,7 @@
 """PPO: several passes over each segment, with the change of every probability kept small.
 
-    loss = - min(ratio · advantage, clip(ratio, 1 ± clip) · advantage) + value and entropy as in A2C
-    ratio = p(action) now / p(action) when it was chosen
+loss = - min(ratio · advantage, clip(ratio, 1 ± clip) · advantage) + value and entropy as in A2C
+ratio = p(action) now / p(action) when it was chosen
 """
 
 from collections.abc import Mapping

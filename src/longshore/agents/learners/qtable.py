@@ -120,9 +120,7 @@ class QTable:
         """Go through the segment from its end, so that what comes later is known when what led to it is learnt."""
         seen = segment.seen
         cell = self._cell(seen)
-        _, discount, index, is_known = following(
-            segment.reward, seen.is_decision, segment.is_over, self.discount, 1
-        )
+        _, discount, index, is_known = following(segment.reward, seen.is_decision, segment.is_over, self.discount, 1)
         steps = jnp.minimum(index, segment.reward.shape[0] - 1)
         envs = jnp.arange(segment.reward.shape[1])[None, :]
         next_state, next_allowed = cell.state[steps, envs], cell.allowed[steps, envs]
