@@ -33,8 +33,11 @@ def make_cluster(seed: int, nodes: int, *, load: int = 2, pod_cpu: int = 500) ->
     built = [
         make_node(f"node-{number:03d}")
         .cpu(int(draw.choice([4000, 8000, 16000])))
-        .label(ZONE, f"zone-{draw.integers(3)}")
-        .readings(latency_ms=float(draw.integers(5, 50)))
+        .label(ZONE, f"zone-{number % 3}")
+        .readings(
+            latency_ms=float(draw.integers(5, 50)),
+            zone_latency_ms=tuple((f"zone-{zone}", float(draw.integers(1, 20))) for zone in range(3)),
+        )
         for number in range(nodes)
     ]
     counts = [load, *draw.integers(0, 4, nodes - 1)]

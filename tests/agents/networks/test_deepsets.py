@@ -12,7 +12,7 @@ BLUEPRINT = DeepSets(width=WIDTH).build(Sizes(len(FEATURES), NODES))
 
 
 def test_scores_are_those_of_the_formula() -> None:
-    tensors, inputs = drawn(BLUEPRINT), make_inputs(0, NODES, 2)
+    tensors, inputs = drawn(BLUEPRINT), make_inputs(1, NODES, 2)
     hidden = np.maximum(inputs.rows @ tensors["encode.weight"] + tensors["encode.bias"], 0)
     real = hidden[:NODES]
     pooled = np.concatenate([real.mean(axis=0), real.max(axis=0)])
@@ -23,14 +23,14 @@ def test_scores_are_those_of_the_formula() -> None:
 
 
 def test_pools_are_as_wide_as_the_layer_and_not_as_the_cluster() -> None:
-    values = forward(BLUEPRINT.ops, drawn(BLUEPRINT), make_inputs(0, NODES))
+    values = forward(BLUEPRINT.ops, drawn(BLUEPRINT), make_inputs(1, NODES))
     assert values["pooled_mean"].shape == (WIDTH,)
     np.testing.assert_allclose(values["pooled_mean"], values["encoded"].mean(axis=0), rtol=1e-5)
     np.testing.assert_array_equal(values["pooled_max"], values["encoded"].max(axis=0))
 
 
 def test_a_node_is_scored_by_what_the_others_are_too() -> None:
-    tensors, inputs = drawn(BLUEPRINT), make_inputs(0, NODES)
+    tensors, inputs = drawn(BLUEPRINT), make_inputs(1, NODES)
     rows = inputs.rows.copy()
     rows[1] += 1.0
     before, after = (forward(BLUEPRINT.ops, tensors, inputs._replace(rows=one))[SCORE] for one in (inputs.rows, rows))
