@@ -20,6 +20,9 @@ from longshore.training.engine import Engine, LocalEngine, Mailbox, RayEngine, R
 from longshore.training.plan import read_plan
 from training.tiny import prepare_once, tiny_plan
 
+# Ray starts its processes by forking; JAX warns of that wherever it has already run in this process.
+pytestmark = pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")
+
 
 def square(values: Values, report: Report) -> Values:
     """Report three steps, and square a number."""

@@ -79,7 +79,7 @@ def situations(prepared: Prepared, number: int = 12) -> list[Situation]:
 CASES = [pytest.param("ppo", {"network": name, **LATENCY}, id=name) for name in NETWORKS.names()]
 CASES += [
     pytest.param("ppo", {"prior": "energy-latency", **LATENCY}, id="hybrid"),
-    pytest.param("ppo", {"dial": True, **LATENCY}, id="dial"),
+    pytest.param("ppo", {"dial": True, "network": "deepsets", **LATENCY}, id="dial"),
     pytest.param("qtable", {}, id="qtable"),
     pytest.param("qtable", {"learner_config": {**SMALL["qtable"], "lookahead": 2}}, id="qtable with look-ahead"),
 ]
@@ -154,7 +154,7 @@ def test_what_only_the_value_needs_is_left_out():
 
 
 def test_the_dial_names_the_terms_with_weights_that_sum_to_one():
-    prepared = prepare(tiny_plan("ppo", dial=True, **LATENCY))
+    prepared = prepare(tiny_plan("ppo", dial=True, network="deepsets", **LATENCY))
     policy = some_policy(prepared, some_state(prepared))
     assert [one.term for one in policy.preference] == ["ee", "el-rl"]
     assert sum(one.weight for one in policy.preference) == pytest.approx(1.0)

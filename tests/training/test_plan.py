@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 
@@ -72,3 +73,23 @@ def test_seeds_of_one_purpose_are_far_from_those_of_another() -> None:
     # Reports use seeds from 0.
     assert 0 < TRAINING_SEED < SELECTION_SEED
     assert min(TRAINING_SEED, SELECTION_SEED - TRAINING_SEED) >= 100_000
+
+
+@pytest.mark.parametrize(
+    ("learner", "config", "want"),
+    [
+        ("ppo", {"envs": 0}, "envs `0`, expected 1 or more"),
+        ("ppo", {"steps": -5}, "steps `-5`, expected 1 or more"),
+        ("dqn", {"horizon": 0}, "horizon `0`, expected 1 or more"),
+        ("dqn", {"discount": 1.5}, "discount `1.5`, expected 0 to 1"),
+        ("evolution", {"population": 1}, "population `1`, expected 2 or more"),
+        ("ppo", {"learning_rate": float("nan")}, "learning_rate `nan`"),
+    ],
+)
+def test_numbers_with_which_nothing_can_be_learnt_are_refused(learner: str, config: dict[str, Any], want: str) -> None:
+    with pytest.raises(InputError, match=want):
+        Plan(learner=learner, learner_config=config).build_learner()
+
+
+def test_decisions_may_start_without_waiting() -> None:
+    assert Plan(learner="dqn", learner_config={"learning_starts": 0}).build_learner().learning_starts == 0

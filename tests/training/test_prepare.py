@@ -1,5 +1,8 @@
 """From a plan to what is trained: the traces, features and sizes that the plan asks for."""
 
+from dataclasses import replace
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -48,7 +51,7 @@ def test_only_a_learner_that_may_defer_does() -> None:
 
 
 def test_heuristics_and_limits_are_read() -> None:
-    plan = tiny_plan(prior="energy-latency", guide="best-fit", limit="p99_latency_ms<=25", **LATENCY)
+    plan = tiny_plan("dqn", prior="energy-latency", guide="best-fit", limit="p99_latency_ms<=25", **LATENCY)
     found = prepare(plan).program
     assert found.task.prior is not None
     assert found.task.guide is not None
@@ -57,12 +60,41 @@ def test_heuristics_and_limits_are_read() -> None:
 
 
 def test_a_dial_is_part_of_what_the_network_is_told() -> None:
-    prepared = prepare(tiny_plan(dial=True, objective="ee=1,el-rl=1", **LATENCY))
+    prepared = prepare(tiny_plan(dial=True, network="deepsets", objective="ee=1,el-rl=1", **LATENCY))
     task = prepared.program.task
-    assert dict(prepared.program.blueprint.shapes)["score.weight"].shape == (len(task.features) + 2, 1)
+    assert dict(prepared.program.blueprint.shapes)["encode.weight"].shape[0] == len(task.features) + 2
     dials = np.asarray(prepared.data.dials)
     np.testing.assert_allclose(dials.sum(axis=1), 1.0)
     assert {(1.0, 0.0), (0.0, 1.0), (0.5, 0.5)} <= {tuple(row) for row in dials.tolist()}
+
+
+@pytest.mark.parametrize(
+    ("learner", "changes", "want"),
+    [
+        pytest.param("ppo", {"guide": "best-fit"}, "follows none", id="guide for nobody"),
+        pytest.param("imitation", {}, "nobody to imitate", id="imitation without a guide"),
+        pytest.param("qtable", {"prior": "best-fit"}, "neither a prior nor a dial", id="prior of a table"),
+        pytest.param("ppo", {"dial": True, "objective": "ee=1,lb=1"}, "cannot depend on it", id="dial of linear"),
+        pytest.param(
+            "ppo",
+            {"dial": True, "network": "deepsets", "objective": "ee=1,watts=-1"},
+            "weights above 0",
+            id="dial with a negative weight",
+        ),
+    ],
+)
+def test_what_would_do_nothing_is_refused(learner: str, changes: dict[str, Any], want: str) -> None:
+    plan = tiny_plan(learner, **changes)
+    plan = plan if changes.get("guide") else replace(plan, guide="")
+    with pytest.raises(InputError, match=want):
+        prepare(plan)
+
+
+def test_more_parts_than_steps_are_refused() -> None:
+    plan = tiny_plan("ppo")
+    plan = replace(plan, learner_config={**plan.learner_config, "parts": 100_000})
+    with pytest.raises(InputError, match="100000 parts"):
+        prepare(plan)
 
 
 def test_a_dial_between_one_term_is_refused() -> None:

@@ -144,6 +144,8 @@ def test_an_unfinished_run_is_not_lost_by_accident(tmp_path: Path, monkeypatch: 
         train(tiny_plan(), out)
     assert "--resume" in str(refused.value)
     assert train(tiny_plan(), out, overwrite=True).policy is not None
+    with pytest.raises(InputError, match="holds a trained policy"):
+        train(tiny_plan(), out)
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path):

@@ -48,7 +48,7 @@ def test_space_of_every_learner_builds_at_both_ends_and_holds_the_defaults(learn
 
 def test_rates_are_searched_by_factors_and_never_above_one() -> None:
     space = make_space(Plan(learner="qtable"))
-    assert ends(space, "learning_rate") == pytest.approx((0.03, 1.0))
+    assert ends(space, "learning_rate") == pytest.approx((0.1, 1.0))
     assert domain(space, "learning_rate").scale == "log"
 
 

@@ -14,7 +14,7 @@ from longshore.training.prepare import Prepared, prepare
 STEPS: Mapping[str, Any] = {"envs": 2, "segment": 8, "steps": 40}
 SMALL: dict[str, dict[str, Any]] = {
     "qtable": {**STEPS, "buckets": 3},
-    "dqn": {**STEPS, "memory": 32, "batch": 4, "gradient_steps": 1, "learning_starts": 4},
+    "dqn": {**STEPS, "memory": 64, "batch": 4, "gradient_steps": 1, "learning_starts": 4},
     "actor_critic": dict(STEPS),
     "ppo": {**STEPS, "epochs": 1, "parts": 1},
     "evolution": {"generations": 5, "population": 4, "traces": 2},

@@ -56,7 +56,7 @@ def _fields(module: str, class_name: str) -> dict[str, Hyperparameter]:
     for statement, following in zip(body, [*body[1:], None], strict=True):
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue
-        if statement.value is None:
+        if statement.value is None or ast.unparse(statement.annotation).startswith("ClassVar"):
             continue
         name = statement.target.id
         found[name] = Hyperparameter(

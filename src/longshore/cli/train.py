@@ -298,6 +298,7 @@ def _render(found: "Result") -> None:
     rows = [(str(found.out), found.best_return), *found.baselines.items()]
     rows.sort(key=lambda row: -row[1])
     write_table(("policy", "return"), [(name, f"{value:.6g}") for name, value in rows])
+    note(f"\nit chooses behind the filters {plan.filters}, the plain policies behind upstream's")
     if plan.dial:
         note("\nof a policy with a dial: the mean over its settings, each by the objective's own weights")
     if len(found.returns) > 1:

@@ -57,10 +57,10 @@ class Series:
     reward: Array  # [steps] float64; 0 unless a pod was placed
     is_placed: Array  # [steps] bool
     is_success: Array  # [steps] bool; see the metric `success_rate`
-    decisions: tuple[Placement, ...]
-    """Every decision in order, also those that left the pod waiting."""
     metrics: Mapping[str, float]
     """The run in numbers."""
+    decisions: tuple[Placement, ...] = ()
+    """Every decision in order, also those that left the pod waiting."""
 
     def success_per_block(self, size: int = SUCCESS_PODS) -> Array:
         """Return the share of successes in every `size` placements, the last block perhaps of fewer."""

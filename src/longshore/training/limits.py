@@ -71,6 +71,6 @@ def parse_limit(text: str) -> Limit | NoLimit:
     if not text.strip():
         return NO_LIMIT
     found = re.fullmatch(r"(?:p(\d{1,2}(?:\.\d+)?)|mean)_latency_ms\s*<=\s*(\d+(?:\.\d+)?)", text.strip())
-    if found is None or float(found[2]) <= 0:
+    if found is None or float(found[2]) <= 0 or (found[1] is not None and float(found[1]) <= 0):
         raise InputError(f"got the limit `{text}`, expected `pNN_latency_ms<=MS` or `mean_latency_ms<=MS`", _EXAMPLE)
     return Limit(float(found[2]), None if found[1] is None else float(found[1]) / 100.0)

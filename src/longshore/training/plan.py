@@ -4,6 +4,7 @@ A plan is plain data: it is what a checkpoint and a bundle record, and what `--r
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 
 from longshore.agents import LEARNERS, NETWORKS
 from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.registry import Registry
 
 # Traces of one purpose never serve another. Reports use seeds from 0.
 TRAINING_SEED, SELECTION_SEED = 1_000_000, 2_000_000
@@ -75,7 +77,7 @@ class Plan:
         return found
 
 
-def build(registry: Any, name: str, config: Mapping[str, Any]) -> Any:
+def build(registry: Registry, name: str, config: Mapping[str, Any]) -> Any:
     """Make a learner or a network; values may be text, as a command line gives them.
 
     Raises:
@@ -88,10 +90,41 @@ def build(registry: Any, name: str, config: Mapping[str, Any]) -> Any:
         if key not in known:
             raise UnknownNameError(f"hyperparameter of {registry.kind} `{name}`", key, known)
     try:
-        return msgspec.convert(dict(config), factory, strict=False)
+        built = msgspec.convert(dict(config), factory, strict=False)
     except msgspec.ValidationError as error:
         described = ", ".join(f"`{one.name}` (default {one.default!r})" for one in dataclasses.fields(factory))
         raise InputError(f"{registry.kind} `{name}`: {error}", f"its hyperparameters: {described}") from error
+    _check_ranges(registry, name, built)
+    return built
+
+
+# Hyperparameters that may be 0, or not below 2; every other whole number is 1 or more.
+_LEAST = {"prefill": 0, "learning_starts": 0, "population": 2}
+_SHARES = (
+    "discount",
+    "trace_decay",
+    "exploration",
+    "exploration_start",
+    "exploration_end",
+    "guide_share",
+    "clone_share",
+)
+
+
+def _check_ranges(registry: Registry, name: str, built: Any) -> None:
+    """Refuse numbers with which nothing could be learnt; without this they end in a traceback or in silence."""
+    for one in dataclasses.fields(built):
+        value = getattr(built, one.name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        least = _LEAST.get(one.name, 1) if isinstance(one.default, int) else 0
+        most = 1.0 if one.name in _SHARES else math.inf
+        if not least <= value <= most or not math.isfinite(value):
+            expected = f"{least:g} or more" if most == math.inf else f"{least:g} to {most:g}"
+            raise InputError(
+                f"{registry.kind} `{name}`: got {one.name} `{value}`, expected {expected}",
+                f"the default is {one.default!r}",
+            )
 
 
 def read_plan(found: Mapping[str, Any]) -> Plan:
@@ -101,6 +134,6 @@ def read_plan(found: Mapping[str, Any]) -> Plan:
         InputError: not a plan.
     """
     try:
-        return msgspec.convert(dict(found), Plan)
+        return msgspec.convert(found, Plan)
     except msgspec.ValidationError as error:
         raise InputError(f"this is no training plan: {error}", "use the file that `longshore train` wrote") from error

@@ -1,6 +1,7 @@
 """From a plan to what is trained: traces, features, scales, the network and the compiled program."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +11,7 @@ from longshore.agents.base import Learner, Population
 from longshore.agents.networks.base import Sizes
 from longshore.core.errors import InputError, UnknownNameError
 from longshore.core.ops import Array
-from longshore.objectives.weighted import parse_objective
+from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.policies import REGISTRY as POLICIES
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.play import stack
@@ -73,7 +74,8 @@ def prepare(plan: Plan) -> Prepared:
         limit=parse_limit(plan.limit),
         may_defer=getattr(learner, "may_defer", False),
     )
-    _check_dial(plan, len(objective.terms))
+    _check_dial(plan, objective)
+    _check_fit(plan, learner)
     num_terms = len(objective.terms)
     sizes = Sizes(len(task.features), source.num_nodes, num_terms if plan.dial else 0, bool(plan.prior))
     network = learner if hasattr(learner, "build") else plan.build_network()
@@ -91,8 +93,38 @@ def prepare(plan: Plan) -> Prepared:
     return Prepared(plan, program, data, -(-total // updates), steps)
 
 
-def _check_dial(plan: Plan, num_terms: int) -> None:
-    if plan.dial and num_terms < 2:
+def _check_fit(plan: Plan, learner: Any) -> None:
+    """Refuse what a learner would pass over in silence, or could not learn with."""
+    name = plan.learner
+    if plan.guide and not getattr(learner, "takes_guide", False):
+        raise InputError(
+            f"got a guide for `{name}`, which follows none", "leave `--guide` out, or use imitation or dqn"
+        )
+    if getattr(learner, "needs_guide", False) and not plan.guide:
+        raise InputError(
+            f"`{name}` has nobody to imitate", "give `--guide`: a heuristic, `optimum` or a file of decisions"
+        )
+    if hasattr(learner, "build") and (plan.prior or plan.dial):
+        raise InputError(f"`{name}` is a table and takes neither a prior nor a dial", "use another learner")
+    if plan.dial and plan.network == "linear":
+        raise InputError(
+            "got a dial with the network `linear`, whose choice cannot depend on it: it adds the same to every node",
+            "use `--network deepsets`",
+        )
+    room = getattr(learner, "envs", 1) * getattr(learner, "segment", 1)
+    if getattr(learner, "parts", 1) > room:
+        raise InputError(f"got {learner.parts} parts of {room} steps, expected {room} at most", "fewer `--parts`")
+    if getattr(learner, "memory", room) < room:
+        raise InputError(f"got a memory of {learner.memory}, expected {room} or more: a segment of every environment")
+
+
+def _check_dial(plan: Plan, objective: Weighted) -> None:
+    if plan.dial and any(weight <= 0 for weight, _ in objective.terms):
+        raise InputError(
+            f"got the objective `{plan.objective}`, expected weights above 0 for a dial between the terms",
+            "a dial draws weights from 0 to 1; write a term whose more is better",
+        )
+    if plan.dial and len(objective.terms) < 2:
         raise InputError(
             f"got the objective `{plan.objective}`, expected two terms or more for a dial between them",
             "write for instance `--objective ee=1,lb=1 --dial`",

@@ -81,7 +81,7 @@ class Program:
             learner = self.learner.init(self.blueprint, learner_key)
         else:
             envs = experience.start(self.task, data.bank, data.scale, env_key, self.learner.envs)
-            # Everybody begins with a draw of the dial, and at another moment: renewed at once.
+            # So that everybody begins with a draw of the dial.
             envs = envs._replace(wants_trace=jnp.ones_like(envs.wants_trace))
             seen = experience.example(self.task, data.bank, envs)
             learner = self.learner.init(self.blueprint, learner_key, seen)
@@ -204,7 +204,9 @@ class Program:
         tensors = self.learner.tensors(state.learner)
         returns, worth, cost = self._worth(data, self._judged(data, tensors, data.selection), jnp.zeros(()))
         worth = worth - _BREACH * jnp.maximum(cost - self.task.limit.allowed, 0.0)
-        is_better = worth > state.best_worth
+        # A policy that has diverged scores no node, which can look good by chance; it is never kept.
+        is_finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tensors)]).all()
+        is_better = (worth > state.best_worth) & is_finite
         state = state._replace(
             best=jax.tree.map(lambda new, old: jnp.where(is_better, new, old), tensors, state.best),
             best_worth=jnp.where(is_better, worth, state.best_worth),

@@ -38,6 +38,8 @@ from longshore.training.stopping import Stopper
 FOLDER, PLAN_FILE, CHECKPOINT_FILE = "training", "plan.json", "checkpoint.safetensors"
 # Checkpoints come at most so often, and take at most a tenth of the time.
 _CHECKPOINT_SECONDS, _CHECKPOINT_SHARE = 10.0, 0.1
+# A chunk may fall into a stretch in which pods only leave; after so many traces without a decision something is wrong.
+_IDLE_TRACES = 4
 
 
 class Report(NamedTuple):
@@ -173,6 +175,10 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
                 f"`{out}` holds a run that is not finished",
                 f"go on with `longshore train --resume {out}`, or begin again with `--overwrite`",
             )
+    if is_bundle(out) and not overwrite:
+        raise InputError(
+            f"`{out}` holds a trained policy", "give `--out` another name, or replace it with `--overwrite`"
+        )
     if out.is_dir() and any(out.iterdir()) and not is_bundle(out) and not (out / FOLDER / PLAN_FILE).is_file():
         raise InputError(f"`{out}` holds something that is no training run", "give `--out` a new folder")
 
@@ -254,7 +260,7 @@ class _Run:
 
     def _loop(self, stopper: Stopper, sinks: Sequence[Sink], baselines: Callable[[], Mapping[str, float]]) -> None:
         pace = _Pace()
-        last_checkpoint, cost = time.monotonic(), 0.0
+        last_checkpoint, cost, idle = time.monotonic(), 0.0, 0
         while not self.is_finished:
             started = time.monotonic()
             before = self.decided
@@ -273,11 +279,20 @@ class _Run:
                 last_checkpoint, cost = time.monotonic(), time.monotonic() - now
             if stopper.is_asked:
                 return
-            if self.decided == before and not self.is_finished:
+            idle = 0 if self.decided > before else idle + 1
+            if idle * self._steps_per_chunk() > _IDLE_TRACES * self._steps_per_trace() and not self.is_finished:
                 raise LongshoreError(
-                    "not one pod could be placed in a whole chunk of training",
+                    "no pod could be placed for longer than whole traces take",
                     "look at the workload with `longshore simulate`",
                 )
+
+    def _steps_per_chunk(self) -> int:
+        learner = self.prepared.program.learner
+        return self.prepared.program.updates * getattr(learner, "segment", 1)
+
+    def _steps_per_trace(self) -> int:
+        params = self.prepared.data.bank.params
+        return int(params.event_time.shape[1] + params.pod_class.shape[1])
 
     def _chunk(self) -> dict[str, np.ndarray[Any, Any]]:
         self.state, figures = self.prepared.program.chunk(self.data, self.layout.place_state(self.state))

@@ -9,7 +9,7 @@ come is part of the state: a policy that goes on learning does not begin to expl
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +51,8 @@ class DqnState(NamedTuple):
 @dataclass(frozen=True)
 class Dqn:
     """Deep Q-learning with a replay memory and a target network."""
+
+    takes_guide: ClassVar[bool] = True
 
     steps: int = 200_000
     """Decisions to learn from."""

@@ -80,6 +80,7 @@ class Evolution:
 def _worth(fitness: Array) -> Array:
     """Return each variant's weight by rank [population]: they sum to 0, and equal fitness has equal weight."""
     size = fitness.shape[0]
+    fitness = jnp.where(jnp.isnan(fitness), -jnp.inf, fitness)
     best = jnp.maximum(0.0, jnp.log(size / 2 + 1) - jnp.log(jnp.arange(1, size + 1, dtype=jnp.float32)))
     by_rank = best / best.sum() - 1 / size
     # Variants that did equally well share the weights of their ranks; else the order of the list would decide.

@@ -6,6 +6,7 @@ learns what the guide earns. After that it is PPO, which begins where the guide 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,9 @@ from longshore.core.ops import Array
 @dataclass(frozen=True)
 class Imitation(Ppo):
     """Behaviour cloning, then PPO."""
+
+    takes_guide: ClassVar[bool] = True
+    needs_guide: ClassVar[bool] = True
 
     clone_share: float = 0.3
     """Share of the updates that clone; 1 = never improve on the guide."""

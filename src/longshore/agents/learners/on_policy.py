@@ -35,6 +35,9 @@ class Batch(NamedTuple):
     log_p: Array
 
 
+# What a reward counts at least in the mean over what is to come, where nothing is discounted.
+_LEAST_SHARE = 1e-3
+
 Loss = Callable[[Tensors, Batch], tuple[Array, Figures]]
 
 
@@ -66,7 +69,7 @@ def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[B
     value = segment.extra[VALUE]
     counted = segment.seen.is_decision.at[-1].set(False)
     # A mean over what is to come and not its sum: then values are as large as rewards, whatever the discount.
-    reward = (1 - discount) * segment.reward
+    reward = max(1 - discount, _LEAST_SHARE) * segment.reward
     # A decision that ends its episode is still to come for the one before it.
     is_over = segment.is_over.at[-1].set(segment.is_over[-1] & ~segment.seen.is_decision[-1])
     advantage, target = advantages(reward, value, counted, is_over, value[-1], discount, trace_decay)
