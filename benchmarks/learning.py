@@ -2,6 +2,7 @@
 
     python benchmarks/learning.py list                       the rows
     python benchmarks/learning.py run ROW… --out DIR         train and report rows, one JSON file each
+    python benchmarks/learning.py untrained ROW…             what 20 networks earn before any training
     python benchmarks/learning.py baselines --out DIR        the heuristics and bounds beside them
     python benchmarks/learning.py table DIR                  the tables in Markdown
 
@@ -103,6 +104,28 @@ def baselines(out: Path, only: str = "") -> None:
             print(key, {one.policy: round(one.metrics["reward"].mean, 4) for one in found.rows}, flush=True)
 
 
+def untrained(name: str, number: int = 20) -> None:
+    """Report networks as they are drawn: what is due to training is what lies beyond them."""
+    import jax
+    import numpy as np
+
+    from longshore.core.forward import needed, tensor_names
+    from longshore.simulator.play import compile_traces
+    from longshore.training.plan import Plan
+    from longshore.training.prepare import prepare
+    from longshore.training.report import report
+    from longshore.workloads.build import build_workload
+
+    row, case = ROWS[name], ROWS[name].cases[0]
+    program = prepare(Plan(**row.plan)).program
+    drawn = jax.vmap(program.blueprint.init)(jax.vmap(jax.random.PRNGKey)(np.arange(number)))
+    tensors = {one: drawn[one] for one in tensor_names(needed(program.blueprint.ops))}
+    workload = build_workload(case.workload, case.config)
+    traces = compile_traces([workload.trace(seed) for seed in range(row.report_seeds)])
+    rewards = report(program.task, program.blueprint, tensors, traces)["reward"].mean(axis=1)
+    print(name, [float(f"{reward:.5g}") for reward in sorted(rewards)])
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -110,6 +133,8 @@ def main() -> None:
     commands.add_parser("list")
     running = commands.add_parser("run")
     running.add_argument("rows", nargs="+")
+    drawn = commands.add_parser("untrained")
+    drawn.add_argument("rows", nargs="+")
     others = commands.add_parser("baselines")
     others.add_argument("--only", default="", help="a part of the key")
     for one in (running, others):
@@ -123,6 +148,9 @@ def main() -> None:
         arguments.out.mkdir(parents=True, exist_ok=True)
         for name in arguments.rows:
             run(name, arguments.out)
+    elif arguments.command == "untrained":
+        for name in arguments.rows:
+            untrained(name)
     elif arguments.command == "baselines":
         arguments.out.mkdir(parents=True, exist_ok=True)
         baselines(arguments.out, arguments.only)
