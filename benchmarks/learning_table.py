@@ -93,22 +93,26 @@ def _limit(folder: Path) -> Iterator[str]:
 
 
 def _matrix(folder: Path) -> Iterator[str]:
-    yield "| objective | learner | network | reward, selected training [95 %] | all trainings | random [95 %] | apart |"
-    yield "|---|---|---|---|---|---|---|"
+    yield (
+        "| objective | learner | network | reward, selected training [95 %] | all trainings | random [95 %] | apart "
+        "| more than random, paired |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
     for name, row in MATRIX.items():
         found = _read(folder / f"{name}.json")
         baseline = _read(folder / f"baseline-{row.cases[0].key(row.plan['objective'])}.json")
         if found is None or baseline is None:
             continue
         values = np.array(found["reports"][0]["metrics"]["reward"])
-        random = next(one for one in baseline["rows"] if one["policy"] == "random")["metrics"]["reward"]
+        row_of_random = next(one for one in baseline["rows"] if one["policy"] == "random")
+        random = row_of_random["metrics"]["reward"]
         chosen = values[_selected(found)]
         is_apart = _bounds(chosen)[0] > random["high"]
         task = name.split("-" + row.plan["learner"])[0].removeprefix("matrix-")
         yield (
             f"| {task} | {row.plan['learner']} | {row.plan['network']} | {_interval(chosen)} | "
             f"{_numbers(values.mean(axis=1))} | {random['mean']:.5g} [{random['low']:.5g}, {random['high']:.5g}] | "
-            f"{'yes' if is_apart else '**no**'} |"
+            f"{'yes' if is_apart else '**no**'} | {_interval(chosen - np.array(row_of_random['values']['reward']))} |"
         )
 
 
