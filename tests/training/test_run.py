@@ -1,5 +1,7 @@
 """A whole run: stopped and gone on with it is the run that was never stopped, for every learner."""
 
+import fcntl
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -157,3 +159,17 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path):
 def test_resuming_where_nothing_was_begun_is_refused(tmp_path: Path):
     with pytest.raises(InputError, match="no training run"):
         train(tiny_plan(), tmp_path / "nothing", resume=True)
+
+
+def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(export, "compile_envelope", any_envelope)
+    out = tmp_path / "run"
+    train(tiny_plan(), out, watchers=stop_after(1))
+    held = os.open(out / "training", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(InputError, match="another process trains"):
+            train(tiny_plan(), out, resume=True)
+    finally:
+        os.close(held)
+    assert train(tiny_plan(), out, resume=True).policy is not None

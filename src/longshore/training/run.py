@@ -3,10 +3,12 @@
 In the run's folder: the bundle, and under `training/` the plan, the log and the checkpoint.
 """
 
+import fcntl
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -183,6 +185,26 @@ def check_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
         raise InputError(f"`{out}` holds something that is no training run", "give `--out` a new folder")
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a run's folder, so that no other process writes its log and checkpoint at the same time.
+
+    Raises:
+        InputError: another one does.
+    """
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(
+                f"another process trains in `{folder.parent}`", "wait for it, stop it, or give `--out` another name"
+            ) from error
+        yield
+    finally:
+        os.close(held)
+
+
 def stored_plan(out: Path) -> Plan:
     """Return the plan of the run in a folder.
 
@@ -251,6 +273,7 @@ class _Run:
             return
         self.watchers.tell(f"compiling for {device_text(self.layout.devices)}")
         with ExitStack() as stack:
+            stack.enter_context(_alone(self._path("")))
             opened: list[Sink] = []
             for open_sink in (*sinks, JsonLines):  # the log last: the others may read what it had
                 opened.append(open_sink(self._path(""), self.prepared.plan, self.chunks))
