@@ -109,7 +109,7 @@ class ToyCluster:
 def toy_cluster() -> ToyCluster:
     """Return the one that all tests share."""
     plan = Plan(
-        learner="actor_critic",
+        learner="dqn",
         workload="test1",
         workload_config={"nodes": 3, "pods": 6, "cycles": 1},
         features=FEATURES,

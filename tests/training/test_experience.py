@@ -225,7 +225,7 @@ def test_dials_sum_to_one_and_a_third_are_one_term_alone() -> None:
 
 
 def test_a_dial_is_drawn_anew_for_every_episode() -> None:
-    prepared = prepare(tiny_plan(dial=True, objective="ee=1,compress=1"))
+    prepared = prepare(tiny_plan(dial=True, network="deepsets", objective="ee=1,compress=1"))
     task = prepared.program.task
     bank, scale = prepared.data.bank, jax.tree.map(jnp.asarray, prepared.data.scale)
 

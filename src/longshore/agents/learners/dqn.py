@@ -53,6 +53,7 @@ class Dqn:
     """Deep Q-learning with a replay memory and a target network."""
 
     takes_guide: ClassVar[bool] = True
+    """It follows a guide where there is one."""
 
     steps: int = 200_000
     """Decisions to learn from."""

@@ -26,7 +26,9 @@ class Imitation(Ppo):
     """Behaviour cloning, then PPO."""
 
     takes_guide: ClassVar[bool] = True
+    """It follows a guide where there is one."""
     needs_guide: ClassVar[bool] = True
+    """Without one there is nothing to clone."""
 
     clone_share: float = 0.3
     """Share of the updates that clone; 1 = never improve on the guide."""
