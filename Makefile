@@ -62,7 +62,7 @@ $(INSTALLED_ALL): requirements/all.lock $(INSTALLED)
 	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/all.lock
 	@touch $@
 
-demo: setup  ## a small cluster's pods placed with reasons; then test1 and test2 under eight policies, with a report
+demo: setup  ## a small cluster's pods placed with reasons; a policy trained live, beside eight baselines, with a report
 	@$(LONGSHORE) place examples/small-cluster.json
 	@$(LONGSHORE) demo
 
