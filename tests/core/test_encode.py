@@ -220,7 +220,7 @@ def test_typical_pods_are_those_of_the_snapshot_unless_given() -> None:
     parts = (make_node("a").gpu(1, "T4"), make_node("b").gpu(1, "P100"), make_pod("p").cpu(5).gpu(1, 300, ("T4",)))
     own = encode(make_snapshot(*parts)).arrays.tables
     assert (own.typical_cpu_millis.tolist(), own.typical_gpu_milli.tolist()) == ([5], [300])
-    assert own.typical_model_ok.tolist() == [[True, False]]
+    assert (own.typical_share.tolist(), own.typical_rest.tolist()) == ([[1.0, 0.0]], [0.0, 1.0])
     given = encode(make_snapshot(*parts, typical_pods=(TypicalPod(7, None, 1.0),))).arrays.tables
     assert (given.typical_cpu_millis.tolist(), given.typical_gpu_milli.tolist()) == ([7], [0])
     assert given.typical_model_ok.tolist() == [[True, True]]

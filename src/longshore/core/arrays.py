@@ -9,7 +9,7 @@ Everything that depends on other pods reads `state.counts[queries, nodes]`; plac
 `tables.match[:, c]` to column n. A term table of width 0 means that no class has such a term; its filter costs nothing.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from longshore.core.ops import Array
 
@@ -24,6 +24,7 @@ class NodeArrays(NamedTuple):
     zone: Array  # [nodes] int32; as a row of `domain`, of the zone's label
     name_rank: Array  # [nodes] int32; position in the order of names, for ties
     gpu_capacity: Array  # [nodes, devices] int64 milli; 0 = no such device
+    gpu_watts: Array  # [nodes, 2] float64; what one GPU draws when wholly free, and when not
     power_curve: Array  # [nodes, points] float64 watts at even steps of CPU use
     cost_per_hour: Array  # [nodes] float64
     carbon_grams_per_kwh: Array  # [nodes] float64
@@ -52,11 +53,11 @@ class Tables(NamedTuple):
     weights: Array  # [weights, nodes] int64
     match: Array  # [queries, classes] int64; what one pod of the class adds to the query's counter
     log_size: Array  # [nodes + 3] float64; ln(i), as upstream's library computes it
-    typical_cpu_millis: Array  # [typical] int64
-    typical_gpu_milli: Array  # [typical] int64; 0 = wants no GPU
+    typical_cpu_millis: Array  # [typical] int64; of the kinds of pods that want a GPU
+    typical_gpu_milli: Array  # [typical] int64
     typical_gpu_count: Array  # [typical] int64
-    typical_model_ok: Array  # [typical, nodes] bool
-    typical_share: Array  # [typical] float64, sums to 1
+    typical_share: Array  # [typical, nodes] float64; the share of pods of the kind that may use the node's model
+    typical_rest: Array  # [nodes] float64; the share of all others, 1 - Σ typical_share; 0 without typical pods
 
 
 class Terms(NamedTuple):
@@ -137,3 +138,30 @@ class ClusterArrays(NamedTuple):
     tables: Tables
     classes: ClassArrays
     state: State
+
+
+def rows_of(arrays: ClusterArrays, index: Any) -> ClusterArrays:
+    """Return what belongs to some nodes; the counters and domains, which are about others too, are left as they are."""
+    nodes, state, tables = arrays.nodes, arrays.state, arrays.tables
+    return arrays._replace(
+        nodes=nodes._replace(
+            is_real=nodes.is_real[index],
+            allocatable=nodes.allocatable[index],
+            allowed_pods=nodes.allowed_pods[index],
+            name_rank=nodes.name_rank[index],
+            gpu_capacity=nodes.gpu_capacity[index],
+            gpu_watts=nodes.gpu_watts[index],
+            power_curve=nodes.power_curve[index],
+            cost_per_hour=nodes.cost_per_hour[index],
+            carbon_grams_per_kwh=nodes.carbon_grams_per_kwh[index],
+        ),
+        readings=Readings._make(values[index] for values in arrays.readings),
+        tables=tables._replace(
+            weights=tables.weights[:, index],
+            typical_share=tables.typical_share[:, index],
+            typical_rest=tables.typical_rest[index],
+        ),
+        state=state._replace(
+            requested=state.requested[index], pod_count=state.pod_count[index], gpu_used=state.gpu_used[index]
+        ),
+    )

@@ -18,8 +18,8 @@ from longshore.core.node import MAX_DEVICES, Node
 from longshore.core.ops import Array
 from longshore.core.padding import matrix
 from longshore.core.pod import GpuRequest, Pod, PodSpec
-from longshore.core.snapshot import Snapshot, TypicalPod
-from longshore.core.typical import typical_pods
+from longshore.core.snapshot import Snapshot
+from longshore.core.typical import typical_pods, typical_table
 
 
 @dataclass(frozen=True)
@@ -86,18 +86,18 @@ def _num_rows(nodes: tuple[Node, ...], padded_nodes: int | None) -> int:
 
 def _tables(snapshot: Snapshot, encoder: ClassEncoder, width: int) -> Tables:
     masks, weights, queries = encoder.static.masks.rows, encoder.static.weights.rows, encoder.queries.rows
-    kinds = typical_pods(snapshot.pods) if snapshot.typical_pods is None else snapshot.typical_pods
-    models_ok = [[_model_ok(kind, node) for node in snapshot.nodes] for kind in kinds]
+    pods = typical_pods(snapshot.pods) if snapshot.typical_pods is None else snapshot.typical_pods
+    kinds, share, rest = typical_table(pods, snapshot.nodes, width)
     return Tables(
         masks=matrix(masks, (len(masks), width), bool),
         weights=matrix(weights, (len(weights), width), np.int64),
         match=np.stack(queries),
         log_size=log_table(width + 3),
-        typical_cpu_millis=np.array([kind.cpu_millis for kind in kinds], np.int64),
-        typical_gpu_milli=np.array([kind.gpu.milli if kind.gpu else 0 for kind in kinds], np.int64),
-        typical_gpu_count=np.array([kind.gpu.count if kind.gpu else 0 for kind in kinds], np.int64),
-        typical_model_ok=matrix(models_ok, (len(kinds), width), bool),
-        typical_share=np.array([kind.share for kind in kinds], np.float64),
+        typical_cpu_millis=kinds[:, 0],
+        typical_gpu_milli=kinds[:, 1],
+        typical_gpu_count=kinds[:, 2],
+        typical_share=share,
+        typical_rest=rest,
     )
 
 
@@ -181,7 +181,3 @@ def _named_devices(holder: _Holder, capacity: Array, used: Array) -> Array | Non
     held = np.zeros_like(used)
     held[list(holder.says)] = holder.wants.milli
     return held if (used + held <= capacity).all() else None
-
-
-def _model_ok(kind: TypicalPod, node: Node) -> bool:
-    return kind.gpu is None or not kind.gpu.models or node.gpu_model in kind.gpu.models

@@ -11,6 +11,7 @@ from longshore.core.gpu import WHOLE_GPU_MILLI
 from longshore.core.node import Node
 from longshore.core.ops import Array
 from longshore.core.padding import column, matrix
+from longshore.core.power import gpu_watts
 from longshore.core.queries import ZONE_KEY
 from longshore.core.resources import PODS, amount
 
@@ -36,6 +37,7 @@ def node_arrays(
         zone=_domains(nodes, {ZONE_KEY: 0}, width)[0],
         name_rank=column(np.argsort(order).tolist(), width, np.int32, fill=width),
         gpu_capacity=matrix(devices, (width, most), np.int64),
+        gpu_watts=matrix([gpu_watts(node.gpu_model) for node in nodes], (width, 2), np.float64),
         power_curve=matrix(
             [_resampled(node.power.watts_at_load, points) for node in nodes], (width, points), np.float64
         ),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays, Readings, SpreadTerms, Terms
+from longshore.core.arrays import ClusterArrays, SpreadTerms, Terms, rows_of
 from longshore.core.fragmentation import node_fragment
 from longshore.core.ops import Array, namespace
 from longshore.core.power import CPU_COLUMN, watts_at
@@ -60,7 +60,7 @@ class View:
 
         Only features that depend on no other node can be computed from it.
         """
-        return View(_rows_of(self.arrays, index), self.pod_class, self.feasible[index], self.largest)
+        return View(rows_of(self.arrays, index), self.pod_class, self.feasible[index], self.largest)
 
     @_kept
     def xp(self) -> Any:
@@ -253,24 +253,3 @@ class View:
         """
         allocatable = self.arrays.nodes.allocatable[:, column]
         return self.cut((self.arrays.state.requested[:, column] + added) / self.xp.maximum(allocatable, 1))
-
-
-def _rows_of(arrays: ClusterArrays, index: Any) -> ClusterArrays:
-    """Return what belongs to some nodes; the counters and domains, which are about others too, are left as they are."""
-    nodes, state, tables = arrays.nodes, arrays.state, arrays.tables
-    return arrays._replace(
-        nodes=nodes._replace(
-            is_real=nodes.is_real[index],
-            allocatable=nodes.allocatable[index],
-            allowed_pods=nodes.allowed_pods[index],
-            gpu_capacity=nodes.gpu_capacity[index],
-            power_curve=nodes.power_curve[index],
-            cost_per_hour=nodes.cost_per_hour[index],
-            carbon_grams_per_kwh=nodes.carbon_grams_per_kwh[index],
-        ),
-        readings=Readings._make(values[index] for values in arrays.readings),
-        tables=tables._replace(weights=tables.weights[:, index], typical_model_ok=tables.typical_model_ok[:, index]),
-        state=state._replace(
-            requested=state.requested[index], pod_count=state.pod_count[index], gpu_used=state.gpu_used[index]
-        ),
-    )

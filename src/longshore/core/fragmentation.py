@@ -3,46 +3,120 @@
 FGD (USENIX ATC'23). The fragment of node n for a typical pod m is all that is free on the node's GPUs if m wants no
 GPU, may not use the node's GPU model, or does not fit (too few GPUs with enough left, or too little CPU); if m fits, it
 is what is free on the GPUs that are too full for it. F_n = Σ_m share_m · fragment(n, m), in milli-GPU. Memory does not
-count. The objective `fragmentation` and the heuristic `fgd` read this file.
+count. FGD asks whether one such pod still fits; the potential asks how many do, and what they would use:
+P_n = Σ_m share_m · min(pods that fit on the GPUs, pods that fit on the CPU) · milli of such a pod.
+
+Both are sums over devices of what each device alone offers to each kind of pod. So what a placement changes is found
+from the devices that it takes, without counting the others again. The heuristics `fgd` and `fgd-u`, the objective
+`fragmentation` and several features read this file.
 """
+
+from typing import NamedTuple
+
+import numpy as np
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
+from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
 from longshore.core.power import cpu_millis_left
 
-_SHARE_SCALE = 1 << 46
-"""Shares count in steps of 2^-46, as integers: then F_n is exact, whatever the order in which a library adds. FGD's own
-score cuts a difference of two F_n to an integer, where one rounding more or less would decide. With 64 free
-devices (`node.MAX_DEVICES`) the sums reach 64000·2^46, which int64 still holds."""
+_ANY_NUMBER = 1e6
+"""Pods that ask for no CPU fit as often as the GPUs say."""
 
 
-def node_fragment(arrays: ClusterArrays, free_milli: Array = None, free_cpu_millis: Array = None) -> Array:
-    """Return F_n of every node [..., nodes] in milli-GPU; 0 on padding rows.
+class Offer(NamedTuple):
+    """What the GPUs of every node offer to every typical kind [..., kinds, nodes]; sums over devices, as float64."""
+
+    num_fitting: Array  # devices with enough left
+    too_full: Array  # milli left on devices with too little left
+    num_pods: Array  # how many shares could be cut from the devices
+
+
+def offers(arrays: ClusterArrays, free_milli: Array = None) -> Offer:
+    """Return what is offered now, or with `free_milli` [..., nodes, devices] left on the devices."""
+    xp = namespace(arrays.state.gpu_used)
+    free = gpu.free_milli(arrays) if free_milli is None else free_milli
+    if xp is not np:
+        # As one sum: XLA would count a sum of eight terms again for every pod that reads it.
+        return Offer(*[one.sum(axis=0) for one in _offer_of(arrays, xp.moveaxis(free, -1, 0))])
+    total = Offer(*[np.zeros((arrays.tables.typical_gpu_milli.shape[0], 1))] * 3)
+    for device in range(free.shape[-1]):
+        one = _offer_of(arrays, free[..., device])
+        total = Offer(*[before + more for before, more in zip(total, one, strict=True)])
+    return total
+
+
+def offers_after(arrays: ClusterArrays, before: Offer, take: Take) -> Offer:
+    """Return what is offered after a pod took devices that are all alike."""
+    return Offer(
+        *[
+            whole + take.count * (new - old)
+            for whole, old, new in zip(
+                before, _offer_of(arrays, take.left), _offer_of(arrays, take.left_after), strict=True
+            )
+        ]
+    )
+
+
+def _offer_of(arrays: ClusterArrays, left: Array) -> Offer:
+    """Return what one device with `left` [..., nodes] milli offers."""
+    xp = namespace(left)
+    milli = arrays.tables.typical_gpu_milli[:, None].astype(xp.float64)
+    left = xp.maximum(left, 0).astype(xp.float64)[..., None, :]
+    fits = left >= milli
+    return Offer(fits * 1.0, xp.where(fits, 0.0, left), _whole_times(left, milli))
+
+
+def fragment(arrays: ClusterArrays, offer: Offer, idle_milli: Array, cpu_millis: Array) -> Array:
+    """Return F_n [..., nodes] in milli-GPU; 0 on padding rows.
 
     Args:
         arrays: the cluster with its typical pods.
-        free_milli: what is left of every GPU [..., nodes, devices], if not as in the arrays: to ask "what if the pod
-            went to device g", all devices at once along a leading axis.
-        free_cpu_millis: what is left of every node's CPU [..., nodes], likewise; its leading axes broadcast.
+        offer: what the GPUs offer.
+        idle_milli: what is left of all GPUs of a node together [..., nodes].
+        cpu_millis: what is left of its CPU [..., nodes].
     """
-    nodes, tables = arrays.nodes, arrays.tables
+    xp, tables = namespace(arrays.state.gpu_used), arrays.tables
+    hosts = offer.num_fitting >= tables.typical_gpu_count[:, None]
+    hosts = hosts & (cpu_millis[..., None, :] >= tables.typical_cpu_millis[:, None])
+    unusable = xp.where(hosts, offer.too_full, idle_milli[..., None, :])
+    return _over_kinds(unusable, tables.typical_share) + idle_milli * tables.typical_rest
+
+
+def potential(arrays: ClusterArrays, offer: Offer, cpu_millis: Array) -> Array:
+    """Return P_n [..., nodes] in milli-GPU: what typical pods could use if only pods of one kind came, over the kinds."""
+    xp, tables = namespace(arrays.state.gpu_used), arrays.tables
+    cpu, count = tables.typical_cpu_millis[:, None], tables.typical_gpu_count[:, None]
+    by_cpu = xp.where(cpu > 0, _whole_times(xp.maximum(cpu_millis, 0)[..., None, :], cpu), _ANY_NUMBER)
+    num_pods = xp.minimum(_whole_times(offer.num_pods, count), by_cpu)
+    return _over_kinds(num_pods, tables.typical_gpu_milli[:, None] * count * tables.typical_share)
+
+
+def _over_kinds(values: Array, weights: Array) -> Array:
+    """Add values [..., kinds, nodes] up over the kinds, each times its weight [kinds, nodes]."""
+    if weights.shape[1] == 1 and values.shape[-1] > 1:
+        # Many pods on one node: as a product, which XLA computes many values at a time; sums in a fusion it does not.
+        return namespace(values).swapaxes(values, -1, -2) @ weights[:, 0]
+    return (values * weights).sum(axis=-2)
+
+
+def _whole_times(amount: Array, part: Array) -> Array:
+    """Return how often a whole number goes into another, as float64.
+
+    Half a unit keeps the quotient away from whole numbers: XLA may multiply by a rounded reciprocal in place of dividing.
+    Kinds that only fill a table up ask for 0, and have no share.
+    """
+    xp = namespace(amount)
+    return xp.floor((amount + 0.5) / xp.maximum(part, 1))
+
+
+def node_fragment(arrays: ClusterArrays, free_milli: Array = None, free_cpu_millis: Array = None) -> Array:
+    """Return F_n of every node [..., nodes], as the cluster is, or with so much left on its devices and of its CPU."""
     xp = namespace(arrays.state.gpu_used)
     free = xp.maximum(gpu.free_milli(arrays) if free_milli is None else free_milli, 0)
     cpu = cpu_millis_left(arrays) if free_cpu_millis is None else free_cpu_millis
-    milli, count = tables.typical_gpu_milli[:, None], tables.typical_gpu_count[:, None]
-    num_fitting = xp.zeros((tables.typical_share.shape[0], 1), xp.int64)
-    too_full = num_fitting
-    for device in range(free.shape[-1]):
-        left = free[..., None, :, device]
-        num_fitting = num_fitting + (left >= milli)
-        too_full = too_full + xp.where(left < milli, left, 0)
-    hosts = (milli > 0) & tables.typical_model_ok & (num_fitting >= count)
-    hosts = hosts & (cpu[..., None, :] >= tables.typical_cpu_millis[:, None])
-    fragment = xp.where(hosts, too_full, free.sum(axis=-1)[..., None, :])
-    shares = xp.round(tables.typical_share * _SHARE_SCALE).astype(xp.int64)
-    total = (fragment * shares[:, None]).sum(axis=-2)
-    return xp.where(nodes.is_real, total / _SHARE_SCALE, 0.0)
+    return fragment(arrays, offers(arrays, free), free.sum(axis=-1), cpu)
 
 
 def cluster_fragment(arrays: ClusterArrays) -> Array:

@@ -1,12 +1,31 @@
 """GPU devices inside a node: which ones a pod would take, on every node at once."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.ops import Array, namespace, pick
 
 WHOLE_GPU_MILLI = 1000
 _FULL = 1 << 30
+
+
+class Take(NamedTuple):
+    """What a pod would take from the GPUs of every node: `milli` of each of `count` devices that have `left` free.
+
+    A share is of one device, and whole ones are taken from devices that are wholly free: so all that are taken are
+    alike. A pod that wants no GPU takes 0 of 0 devices.
+    """
+
+    left: Array  # [nodes] int64, before the pod; at least `milli`
+    milli: Array  # [] or [nodes] int64
+    count: Array  # [] or [nodes] int64
+
+    @property
+    def left_after(self) -> Array:
+        """What the devices have left with the pod on them [nodes]."""
+        return self.left - self.milli
 
 
 def free_milli(arrays: ClusterArrays) -> Array:
@@ -16,10 +35,42 @@ def free_milli(arrays: ClusterArrays) -> Array:
 
 def fits(arrays: ClusterArrays, pod_class: Array) -> Array:
     """Say where enough devices have enough left [nodes]; true everywhere for a pod that wants none."""
-    milli, count = arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]
-    free = free_milli(arrays)
-    usable = (free >= milli) & (arrays.nodes.gpu_capacity > 0)
+    milli, count = wanted(arrays, pod_class)
+    usable = (free_milli(arrays) >= milli[..., None]) & (arrays.nodes.gpu_capacity > 0)
     return (usable.sum(axis=1) >= count) | (milli == 0)
+
+
+def wanted(arrays: ClusterArrays, pod_class: Array) -> tuple[Array, Array]:
+    """Return the milli that the pod asks for of each device, and of how many: one pod for all nodes, or one each."""
+    return arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]
+
+
+def take_fullest(arrays: ClusterArrays, pod_class: Array) -> Take:
+    """Return what `best_fit` takes, as a `Take`."""
+    xp = namespace(arrays.state.gpu_used)
+    milli, count = wanted(arrays, pod_class)
+    free = free_milli(arrays)
+    left = xp.where((free >= milli[..., None]) & (arrays.nodes.gpu_capacity > 0), free, _FULL).min(axis=1, initial=_FULL)
+    return Take(xp.where((left < _FULL) & (milli > 0), left, milli), milli, count)
+
+
+def take_from(arrays: ClusterArrays, pod_class: Array, device: Array) -> tuple[Take, Array]:
+    """Return what a pod takes that wants a share and gets it from a device, and where that is possible [nodes].
+
+    A pod that wants whole devices, or none, takes the same whatever the device.
+    """
+    xp = namespace(arrays.state.gpu_used)
+    milli, count = wanted(arrays, pod_class)
+    is_share = (milli > 0) & (milli < WHOLE_GPU_MILLI)
+    free = free_milli(arrays)[:, device] if xp.ndim(device) == 0 else pick(free_milli(arrays), device)
+    is_possible = ~is_share | (free >= milli)
+    return Take(xp.where(is_share & is_possible, free, milli), milli, count), is_possible
+
+
+def taken(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
+    """Return the milli that the pod takes from every device [nodes, devices]: the first ones that have so much left."""
+    usable = (free_milli(arrays) == take.left[..., None]) & (arrays.nodes.gpu_capacity > 0)
+    return take_in_order(usable * 0, usable, *wanted(arrays, pod_class))
 
 
 def best_fit(arrays: ClusterArrays, pod_class: Array) -> Array:
@@ -28,21 +79,20 @@ def best_fit(arrays: ClusterArrays, pod_class: Array) -> Array:
     A share goes to the device with the least left over; whole devices are taken in order. Nodes that cannot hold the
     pod get what fits; the filter keeps such nodes away.
     """
-    milli, count = arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]
-    return fullest_first(arrays.nodes.gpu_capacity, free_milli(arrays), milli, count)
+    return fullest_first(arrays.nodes.gpu_capacity, free_milli(arrays), *wanted(arrays, pod_class))
 
 
 def fullest_first(capacity: Array, free: Array, milli: Array, count: Array) -> Array:
     """Take `milli` from the `count` fullest devices that have so much left: `best_fit` on rows of devices."""
     xp = namespace(free)
-    usable = (free >= milli) & (capacity > 0)
+    usable = (free >= milli[..., None]) & (capacity > 0)
     return take_in_order(xp.where(usable, free, _FULL), usable, milli, count)
 
 
 def take_in_order(preference: Array, usable: Array, milli: Array, count: Array) -> Array:
     """Take `milli` from the `count` usable devices with the lowest preference, the first of equals first."""
     xp = namespace(preference)
-    if xp is np and not milli:
+    if xp is np and not milli.any():
         return np.zeros(preference.shape, np.int64)  # most pods want no GPU
     devices = xp.arange(preference.shape[1])
     # The rank of a device = how many usable ones come before it. One device at a time: all pairs at once would fill
@@ -52,4 +102,4 @@ def take_in_order(preference: Array, usable: Array, milli: Array, count: Array) 
         other = preference[:, device, None]
         is_before = (other < preference) | ((other == preference) & (device < devices))
         rank = rank + (is_before & usable[:, device, None])
-    return xp.where(usable & (rank < count), milli, 0)
+    return xp.where(usable & (rank < count[..., None]), milli[..., None], 0)

@@ -6,15 +6,12 @@ curve, or nothing where idle nodes are switched off. Padding rows draw nothing. 
 the heuristic `low-power` read this file.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-import numpy as np
-
 from longshore.core.arrays import ClusterArrays
-from longshore.core.errors import UnknownNameError
-from longshore.core.gpu import WHOLE_GPU_MILLI
+from longshore.core.gpu import WHOLE_GPU_MILLI, Take
 from longshore.core.ops import Array, namespace, pick
 from longshore.core.resources import CORE_RESOURCES, CPU
 
@@ -51,11 +48,8 @@ PWR_DEVICE_WATTS: Mapping[str, DeviceWatts] = MappingProxyType(
 not told."""
 
 
-class GpuWatts(NamedTuple):
-    """What one GPU of every node draws; zero where the node has none."""
-
-    idle: Array  # [nodes] float64
-    full: Array  # [nodes] float64
+OTHER_DEVICE_WATTS = DeviceWatts(30.0, 250.0)
+"""Of a GPU of any other model, or of none that is told: middling ones of the above."""
 
 
 def use_ratio(requested: Array, allocatable: Array) -> Array:
@@ -109,27 +103,12 @@ def added_watts(arrays: ClusterArrays, pod_class: Array, switch_off_idle: bool =
     return xp.where(nodes.is_real, after - node_watts(arrays, switch_off_idle), 0.0)
 
 
-def pwr_gpu_watts(gpu_models: Sequence[str], num_rows: int | None = None) -> GpuWatts:
-    """Look up PWR's figures for the nodes' GPU models, in the order of the nodes; an empty name is a node without GPUs.
-
-    Args:
-        gpu_models: `[node.gpu_model for node in snapshot.nodes]`.
-        num_rows: rows of the node axis where it is padded.
-
-    Raises:
-        UnknownNameError: if PWR has no figure for a model; the message offers the nearest.
-    """
-    idle, full = np.zeros(num_rows or len(gpu_models)), np.zeros(num_rows or len(gpu_models))
-    for row, model in enumerate(gpu_models):
-        if model and model not in PWR_DEVICE_WATTS:
-            raise UnknownNameError("GPU model", model, PWR_DEVICE_WATTS)
-        idle[row], full[row] = PWR_DEVICE_WATTS[model] if model else (0.0, 0.0)
-    return GpuWatts(idle, full)
+def gpu_watts(gpu_model: str) -> DeviceWatts:
+    """Return PWR's figures for a GPU model; those of a model that it does not name are `OTHER_DEVICE_WATTS`."""
+    return PWR_DEVICE_WATTS.get(gpu_model, OTHER_DEVICE_WATTS)
 
 
-def pwr_node_watts(
-    arrays: ClusterArrays, gpu_watts: GpuWatts, free_milli: Array = None, free_cpu_millis: Array = None
-) -> Array:
+def pwr_node_watts(arrays: ClusterArrays, take: Take | None = None, cpu_millis: Array = 0) -> Array:
     """Return what every node draws by PWR's model [nodes], in which no node is ever switched off.
 
     watts = Σ GPUs (idle if wholly free, else full) + 15·(idle sockets) + 120·(active sockets), with
@@ -137,21 +116,19 @@ def pwr_node_watts(
 
     Args:
         arrays: the cluster.
-        gpu_watts: from `pwr_gpu_watts`.
-        free_milli: what is left of every GPU [..., nodes, devices], if not as in the arrays: to ask "what if".
-        free_cpu_millis: what is left of every node's CPU [..., nodes], likewise.
+        take: what a pod would take from the GPUs; None = as they are.
+        cpu_millis: what it would take from the CPU.
     """
     nodes, state = arrays.nodes, arrays.state
     xp = namespace(state.requested)
-    capacity = nodes.allocatable[:, CPU_COLUMN]
-    free = nodes.gpu_capacity - state.gpu_used if free_milli is None else free_milli
-    free_cpu = cpu_millis_left(arrays) if free_cpu_millis is None else free_cpu_millis
     has_device = nodes.gpu_capacity > 0
-    num_idle = (has_device & (free >= WHOLE_GPU_MILLI)).sum(axis=-1)
+    num_idle = (has_device & (nodes.gpu_capacity - state.gpu_used >= WHOLE_GPU_MILLI)).sum(axis=-1)
+    if take is not None:
+        num_idle = num_idle - xp.where(take.left >= WHOLE_GPU_MILLI, take.count, 0)
     num_busy = has_device.sum(axis=-1) - num_idle
-    cores = -(-capacity // MILLIS_PER_CORE)
-    busy_cores = cores - xp.maximum(free_cpu, 0) // MILLIS_PER_CORE
+    cores = -(-nodes.allocatable[:, CPU_COLUMN] // MILLIS_PER_CORE)
+    busy_cores = cores - xp.maximum(cpu_millis_left(arrays) - cpu_millis, 0) // MILLIS_PER_CORE
     sockets, active = -(-cores // CORES_PER_SOCKET), -(-busy_cores // CORES_PER_SOCKET)
-    of_gpus = num_idle * xp.asarray(gpu_watts.idle) + num_busy * xp.asarray(gpu_watts.full)
+    of_gpus = num_idle * nodes.gpu_watts[:, 0] + num_busy * nodes.gpu_watts[:, 1]
     of_sockets = (sockets - active) * SOCKET_IDLE_WATTS + active * SOCKET_ACTIVE_WATTS
     return xp.where(nodes.is_real, of_gpus + of_sockets, 0.0)

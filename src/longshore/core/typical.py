@@ -5,13 +5,21 @@ pods, shares scaled to sum to 1.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+
+from longshore.core.node import Node
+from longshore.core.ops import Array
 from longshore.core.pod import GpuRequest, Pod
 from longshore.core.resources import CPU, pod_requests
 from longshore.core.snapshot import TypicalPod
 
 _COVERED_SHARE = 0.95
+_SHARE_STEPS = 2.0**36
+"""Shares are multiples of 2^-36. Times the milli of `node.MAX_DEVICES` devices they still are whole numbers of such
+steps below 2^53: float64 adds them up exactly, in any order. FGD's score cuts a difference of two such sums to an
+integer, where one rounding more or less would decide."""
 
 
 def typical_pods(pods: Iterable[Pod]) -> tuple[TypicalPod, ...]:
@@ -22,6 +30,11 @@ def typical_pods(pods: Iterable[Pod]) -> tuple[TypicalPod, ...]:
     kinds: Counter[tuple[int, GpuRequest | None]] = Counter()
     for spec, count in by_spec.items():
         kinds[dict(pod_requests(spec).amounts).get(CPU, 0), spec.gpu] += count
+    return most_frequent(kinds)
+
+
+def most_frequent(kinds: Counter[tuple[int, GpuRequest | None]]) -> tuple[TypicalPod, ...]:
+    """Return those of the kinds (milli-CPU, GPU) that cover most pods."""
     ordered = sorted(
         kinds.items(), key=lambda item: (item[1], item[0][0], item[0][1] or GpuRequest(0, 0)), reverse=True
     )
@@ -32,3 +45,31 @@ def typical_pods(pods: Iterable[Pod]) -> tuple[TypicalPod, ...]:
         if covered >= _COVERED_SHARE * total:
             break
     return tuple(TypicalPod(cpu, gpu, count / covered) for (cpu, gpu), count in kept)
+
+
+def typical_table(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int) -> tuple[Array, Array, Array]:
+    """Return the kinds that want a GPU [kinds, 3], how often each may use a node [kinds, nodes], and all others [nodes].
+
+    Kinds that differ only in the models they may use are one: on a node of a model, what counts is how many may use it.
+    """
+    kinds: dict[tuple[int, int, int], int] = {}
+    for pod in pods:
+        if pod.gpu is not None:
+            kinds.setdefault((pod.cpu_millis, pod.gpu.milli, pod.gpu.count), len(kinds))
+    by_model = {}
+    for model in {node.gpu_model for node in nodes}:
+        by_model[model] = column = np.zeros(len(kinds))
+        for pod in pods:
+            if pod.gpu is not None and (not pod.gpu.models or model in pod.gpu.models):
+                column[kinds[pod.cpu_millis, pod.gpu.milli, pod.gpu.count]] += pod.share
+    share = np.zeros((len(kinds), width))
+    for row, node in enumerate(nodes):
+        share[:, row] = by_model[node.gpu_model]
+    share = _exact(share)
+    total = _exact(sum(pod.share for pod in pods))
+    rest = np.where(np.arange(width) < len(nodes), total - share.sum(axis=0), 0.0)
+    return np.array(list(kinds), np.int64).reshape(-1, 3), share, rest
+
+
+def _exact(shares: Array) -> Array:
+    return np.round(np.asarray(shares) * _SHARE_STEPS) / _SHARE_STEPS

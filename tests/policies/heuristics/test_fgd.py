@@ -17,13 +17,13 @@ from longshore.policies.heuristics.fgd import HEURISTIC
 
 
 def fragment(arrays: ClusterArrays, node: int, left: list[int], cpu_left: int) -> Fraction:
-    tables, total = arrays.tables, Fraction(0)
+    tables = arrays.tables
+    total = Fraction(float(tables.typical_rest[node])) * sum(left)
     for i in range(len(tables.typical_share)):
         milli, count = int(tables.typical_gpu_milli[i]), int(tables.typical_gpu_count[i])
-        hosts = milli > 0 and bool(tables.typical_model_ok[i, node]) and cpu_left >= tables.typical_cpu_millis[i]
-        hosts = hosts and sum(amount >= milli for amount in left) >= count
+        hosts = cpu_left >= tables.typical_cpu_millis[i] and sum(amount >= milli for amount in left) >= count
         unusable = sum(amount for amount in left if amount < milli) if hosts else sum(left)
-        total += Fraction(float(tables.typical_share[i])) * unusable
+        total += Fraction(float(tables.typical_share[i, node])) * unusable
     return total
 
 

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
 from longshore.core.choose import choose
 from longshore.core.ops import Array
+
+if TYPE_CHECKING:
+    from longshore.policies.heuristics.by_node import ByNode
 
 Score = Callable[[ClusterArrays, Array, Array], Array]
 """(arrays, pod class, feasible [nodes]) -> [nodes]; higher is better. Scores of infeasible nodes are never read."""
@@ -25,6 +29,8 @@ class Heuristic:
     """Ties go to a random node by the state's seed, as upstream's do; else to the lowest name."""
     is_order_dependent: bool = False
     """The choice depends on node names or on history, so that renaming nodes may change it."""
+    by_node: "ByNode | None" = None
+    """The same rule as facts about single nodes, where it is one (`policies.heuristics.by_node`)."""
     may_defer: bool = False
     """Scores say by how much a node is better than waiting; a pod for which all are below 0 waits."""
 

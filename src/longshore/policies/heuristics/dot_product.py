@@ -7,21 +7,23 @@ Computed in integers, over the common denominator 128000² / 50; so the result d
 """
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.gpu import Take
 from longshore.core.ops import Array
 from longshore.core.power import cpu_millis_left
 from longshore.policies.heuristics import amounts
 from longshore.policies.heuristics.amounts import LARGEST_CPU_MILLIS, LARGEST_GPU_MILLI
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.heuristics.by_node import by_node
 
 _GPU_FACTOR = (LARGEST_CPU_MILLIS // LARGEST_GPU_MILLI) ** 2
 _DENOMINATOR = LARGEST_CPU_MILLIS**2 // 50
 
 
-def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
-    """Return int64 [nodes], 100 for a product of zero."""
+def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
+    """Return float64 [1, nodes]: whole numbers, 100 for a product of zero."""
     of_cpu = cpu_millis_left(arrays) * amounts.cpu_millis_wanted(arrays, pod_class)
     of_gpu = amounts.gpu_milli_left(arrays) * amounts.gpu_milli_wanted(arrays, pod_class)
-    return amounts.divide_towards_zero(100 * _DENOMINATOR - of_cpu - _GPU_FACTOR * of_gpu, _DENOMINATOR)
+    score = amounts.divide_towards_zero(100 * _DENOMINATOR - of_cpu - _GPU_FACTOR * of_gpu, _DENOMINATOR)
+    return score.astype(float)[None]
 
 
-HEURISTIC = Heuristic(score=score)
+HEURISTIC = by_node(facts)

@@ -4,64 +4,43 @@ score = ⌊100·sigmoid((F before - F after) / 1000)⌋, where F is the expected
 could not use (`core.fragmentation`). A share of a GPU is tried on every device that fits; the device with the best
 score takes it, the first of equals. Whole GPUs are taken in order, the first idle ones.
 
-No exponential is computed: the score is at least k where the difference is at least 1000·ln(k / (100 - k)). F is exact,
-so NumPy and JAX agree to the last bit, which the cut to integers needs: most scores are ties.
+The cut to integers matters, since most scores are ties. So the exponential, in which NumPy and JAX differ by a bit,
+only proposes a score: it is at least k where the difference is at least 1000·ln(k / (100 - k)), and F is exact.
 """
 
 import math
 
 import numpy as np
 
-from longshore.core import gpu
+from longshore.core import fragmentation
 from longshore.core.arrays import ClusterArrays
-from longshore.core.fragmentation import node_fragment
+from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
 from longshore.core.power import cpu_millis_left
-from longshore.policies.heuristics.amounts import cpu_millis_wanted
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.heuristics.amounts import cpu_millis_wanted, gpu_milli_left
+from longshore.policies.heuristics.by_node import by_node
 
-_STEPS = np.array([1000 * math.log(k / (100 - k)) for k in range(1, 100)])
-"""The smallest difference F before - F after that earns each score from 1 to 99."""
-
-
-def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
-    """Return int64 [nodes] in 0..99."""
-    return _scores(arrays, pod_class, _choices(arrays, pod_class)).max(axis=0)
+_LEAST_GAIN = np.array([-np.inf, *(1000 * math.log(k / (100 - k)) for k in range(1, 100)), np.inf])
+"""The smallest difference F before - F after that earns each score."""
 
 
-def devices(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Return the milli that the pod takes from every device [nodes, devices], where its score is best."""
-    xp = namespace(arrays.state.gpu_used)
-    choices = _choices(arrays, pod_class)
-    best = xp.argmax(_scores(arrays, pod_class, choices), axis=0)
-    return xp.take_along_axis(choices, best[None, :, None], axis=0)[0]
+def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
+    """Return float64 [1, nodes]: whole numbers in 0..99."""
+    cpu, idle = cpu_millis_left(arrays), gpu_milli_left(arrays)
+    cpu_after, idle_after = cpu - cpu_millis_wanted(arrays, pod_class), idle - take.count * take.milli
+    now = fragmentation.offers(arrays)
+    then = fragmentation.offers_after(arrays, now, take)
+    before = fragmentation.fragment(arrays, now, idle, cpu)
+    return score_of(before - fragmentation.fragment(arrays, then, idle_after, cpu_after))[None]
 
 
-def _choices(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Return what the pod could take [choices, nodes, devices]: device d in choice d if a share, else the same."""
-    xp = namespace(arrays.state.gpu_used)
-    num_devices = arrays.state.gpu_used.shape[1]
-    in_order = gpu.best_fit(arrays, pod_class)
-    if num_devices == 0:
-        return in_order[None]
-    one_device = xp.eye(num_devices, dtype=xp.int64)[:, None, :] * arrays.classes.gpu_milli[pod_class]
-    return xp.where(_is_share(arrays, pod_class), one_device, in_order)
+def score_of(gain: Array) -> Array:
+    """Return the score of a fall of F, float64."""
+    xp = namespace(gain)
+    least = xp.asarray(_LEAST_GAIN)
+    score = xp.minimum((100 / (1 + xp.exp(-gain / 1000))).astype(xp.int32), 99)
+    score = score + (gain >= least[score + 1]) - (gain < least[score])
+    return score.astype(xp.float64)
 
 
-def _scores(arrays: ClusterArrays, pod_class: Array, choices: Array) -> Array:
-    """Return int64 [choices, nodes]; -1 where the device has too little left."""
-    xp = namespace(choices)
-    free = gpu.free_milli(arrays)
-    left_over = free - choices
-    cpu_left = cpu_millis_left(arrays) - cpu_millis_wanted(arrays, pod_class)
-    gain = node_fragment(arrays) - node_fragment(arrays, left_over, cpu_left)
-    scores = xp.searchsorted(xp.asarray(_STEPS), gain, side="right").astype(xp.int64)
-    return xp.where((left_over >= 0).all(axis=2), scores, -1)
-
-
-def _is_share(arrays: ClusterArrays, pod_class: Array) -> Array:
-    milli, count = arrays.classes.gpu_milli[pod_class], arrays.classes.gpu_count[pod_class]
-    return (count == 1) & (milli > 0) & (milli < gpu.WHOLE_GPU_MILLI)
-
-
-HEURISTIC = Heuristic(score=score, devices=devices)
+HEURISTIC = by_node(facts, picks_device=True)

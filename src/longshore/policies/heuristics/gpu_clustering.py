@@ -6,23 +6,26 @@ none, 0 if they are all of other ways. A pod that wants no GPU scores 0 everywhe
 """
 
 from longshore.core.arrays import ClusterArrays
+from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
 from longshore.policies.heuristics.amounts import LARGEST_GPU_MILLI, divide_towards_zero, gpu_milli_left
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.heuristics.by_node import by_node
 
 
-def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
-    """Return int64 [nodes] in 0..100."""
+def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
+    """Return float64 [1, nodes]: whole numbers in 0..100."""
     classes, counts = arrays.classes, arrays.state.counts
     xp = namespace(counts)
-    num_alike, num_any = counts[classes.gpu_kind_query[pod_class]], counts[classes.gpu_any_query]
+    query = classes.gpu_kind_query[pod_class]
+    num_alike = counts[query] if xp.ndim(query) == 0 else counts[query, 0]
+    num_any = counts[classes.gpu_any_query]
     company = xp.where(
         num_alike > 0,
         xp.where(num_alike == num_any, 75, 50),
         xp.where(num_any == 0, 25, 0),
     )
     fullness = divide_towards_zero(25 * (LARGEST_GPU_MILLI - gpu_milli_left(arrays)), LARGEST_GPU_MILLI)
-    return xp.where(classes.gpu_milli[pod_class] > 0, fullness + company, 0)
+    return xp.where(take.milli > 0, fullness + company, 0).astype(float)[None]
 
 
-HEURISTIC = Heuristic(score=score)
+HEURISTIC = by_node(facts)

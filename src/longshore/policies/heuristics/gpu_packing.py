@@ -9,26 +9,25 @@ A pod that wants no GPU scores 0 everywhere.
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
+from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.heuristics.by_node import by_node
 
 
-def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
-    """Return int64 [nodes] in 0..100."""
+def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
+    """Return float64 [1, nodes]: whole numbers in 0..100."""
     capacity = arrays.nodes.gpu_capacity
     xp = namespace(capacity)
-    left = gpu.free_milli(arrays)
-    is_taken = gpu.best_fit(arrays, pod_class) > 0
-    is_free = (capacity > 0) & (left == capacity)
-    num_devices, num_free = (capacity > 0).sum(axis=1), is_free.sum(axis=1)
-    num_opened = (is_taken & is_free).sum(axis=1)
-    percent_left = xp.where(is_taken, left * 100 // gpu.WHOLE_GPU_MILLI, 0).sum(axis=1)
+    num_devices = (capacity > 0).sum(axis=1)
+    num_free = ((capacity > 0) & (gpu.free_milli(arrays) == capacity)).sum(axis=1)
+    num_opened = xp.where(take.left == gpu.WHOLE_GPU_MILLI, take.count, 0)
+    percent_left = take.count * (take.left * 100 // gpu.WHOLE_GPU_MILLI)
     packed = xp.where(
         num_free == num_devices,
         xp.maximum(33 - num_free, num_free),
         xp.where(num_opened > 0, xp.maximum(50 - num_opened, 33), xp.maximum(100 - percent_left // 10, 50)),
     )
-    return xp.where(arrays.classes.gpu_milli[pod_class] > 0, packed, 0)
+    return xp.where(take.milli > 0, packed, 0).astype(float)[None]
 
 
-HEURISTIC = Heuristic(score=score)
+HEURISTIC = by_node(facts)

@@ -1,0 +1,77 @@
+"""Rules that look at one node at a time: what they find there can be kept until the node changes.
+
+Such a rule states facts about a pod on a node, from that node alone, and then ranks nodes by their facts; many just
+take the first fact as the score. This is upstream's split of a score from its normalisation. Facts depend on a pod's
+class and on what runs on the node, so that after a placement only one node's are new: that is what makes
+`simulator.filling` quick. Written once, they serve one pod on all nodes, and all classes of pods on one node.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from longshore.core import gpu
+from longshore.core.arrays import ClusterArrays
+from longshore.core.gpu import Take
+from longshore.core.ops import Array, namespace
+from longshore.policies.heuristics.base import Heuristic
+
+Facts = Callable[[ClusterArrays, Array, Take], Array]
+"""(arrays, pod class, what it takes from the GPUs) -> [facts, nodes], float. The class is one for all nodes, or, where
+the arrays hold a single node, [classes]; the answer is [facts, classes] then."""
+
+Rank = Callable[[Array, Array], Array]
+"""(facts [facts, nodes], feasible [nodes]) -> score [nodes]."""
+
+
+def first_fact(facts: Array, _feasible: Array) -> Array:
+    """Rank by the first fact alone."""
+    return facts[0]
+
+
+@dataclass(frozen=True)
+class ByNode:
+    """What a rule finds on a node, and how it ranks nodes by that."""
+
+    facts: Facts
+    rank: Rank = first_fact
+    picks_device: bool = False
+    """A share of a GPU is tried on every device of a node; the one where the first fact is largest takes it, the first
+    of equals. Else it goes to the device with the least left that fits."""
+
+    def look(self, arrays: ClusterArrays, pod_class: Array) -> tuple[Array, Take]:
+        """Return the facts, where a share goes to its device [facts, nodes], and what is taken there."""
+        if not self.picks_device or arrays.state.gpu_used.shape[1] == 0:
+            take = gpu.take_fullest(arrays, pod_class)
+            return self.facts(arrays, pod_class, take), take
+        xp = namespace(arrays.state.gpu_used)
+        best = None
+        for device in range(arrays.state.gpu_used.shape[1]):
+            take, is_possible = gpu.take_from(arrays, pod_class, device)
+            facts = self.facts(arrays, pod_class, take)
+            worth = xp.where(is_possible, facts[0], -xp.inf)
+            if best is None:
+                best = worth, facts, take
+                continue
+            is_better = worth > best[0]
+            best = (
+                xp.where(is_better, worth, best[0]),
+                xp.where(is_better, facts, best[1]),
+                take._replace(left=xp.where(is_better, take.left, best[2].left)),
+            )
+        assert best is not None
+        return best[1], best[2]
+
+    def score(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+        """Score all nodes for one pod [nodes]."""
+        return self.rank(self.look(arrays, pod_class)[0], feasible)
+
+    def devices(self, arrays: ClusterArrays, pod_class: Array) -> Array:
+        """Return the milli that the pod takes from every device [nodes, devices]."""
+        return gpu.taken(arrays, pod_class, self.look(arrays, pod_class)[1])
+
+
+def by_node(facts: Facts, rank: Rank = first_fact, *, picks_device: bool = False) -> Heuristic:
+    """Return such a rule as a heuristic."""
+    rule = ByNode(facts, rank, picks_device)
+    devices = rule.devices if picks_device else gpu.best_fit
+    return Heuristic(score=rule.score, devices=devices, by_node=rule)

@@ -1,0 +1,232 @@
+"""Pods that come and go, thousands a second: only the node that changed is looked at again.
+
+The general simulator scores every node for every pod. Policies that look at one node at a time (`policies.heuristics.
+by_node`) need less: what they find is kept per class of pods and node, a decision is the best of one row, and a
+placement makes one column new. This is what the outside tables are made with, and what policies for them are trained
+with; many runs at once by `vmap`. Policies that do not look at single nodes are scored in full.
+
+Classes are by CPU and GPU alone. Memory and the GPU models that a pod may use decide where it may go and nothing else,
+so that they are read when the pod comes. No pod is refused while a node can take it, and none comes back.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from longshore.core import gpu
+from longshore.core.arrays import ClusterArrays, State, rows_of
+from longshore.core.choose import TIE_TOLERANCE
+from longshore.core.ops import Array
+from longshore.core.place import shift
+from longshore.core.power import cpu_millis_left, pwr_node_watts
+from longshore.policies.heuristics.amounts import MEMORY_COLUMN, cpu_millis_wanted
+from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.heuristics.by_node import ByNode
+
+
+class Filling(NamedTuple):
+    """A cluster and what happens to it. Nodes stand in the order of their names, so that ties go to the first."""
+
+    arrays: ClusterArrays  # classes by CPU and GPU; those that want a share of a GPU first
+    allowed: Array  # [model sets, nodes] bool
+    pod_class: Array  # [events] int32
+    memory: Array  # [events] int64, as the nodes' memory is counted
+    models: Array  # [events] int32; row of `allowed`
+    pod: Array  # [events] int32; number of the pod, for those that leave again
+    is_arrival: Array  # [events] bool
+
+
+class Outcome(NamedTuple):
+    """What happened, event by event; the other arrays are changes by the event."""
+
+    node: Array  # [events] int32; -1 = there was no room, or the pod that leaves had found none
+    milli: Array  # [events] int32; GPU that is allocated
+    watts: Array  # [events] float32; by PWR's model, idle nodes left on
+    watts_idle_off: Array  # [events] float32; the same with idle nodes switched off
+    nodes_on: Array  # [events] int32; nodes that have a pod
+    had_room: Array  # [events] bool; some node could have taken the pod
+
+
+class _Carry(NamedTuple):
+    state: State
+    facts: Array  # [facts, classes, nodes]; -inf = the node cannot take such a pod
+    where: Array  # [pods] int32
+    devices: Array  # [pods, devices] int32; only kept where pods leave
+
+
+@partial(jax.jit, static_argnames=("policy", "num_shares", "num_pods"))
+def fill_all(policy: Heuristic, fillings: Filling, num_shares: int, num_pods: int = 0) -> Outcome:
+    """Play several runs at once: `fillings` [runs, ...], but for what `shared_parts` says they share."""
+    axes = axes_of(fillings)
+    return jax.vmap(lambda one: fill(policy, one, num_shares, num_pods), in_axes=(axes,))(fillings)
+
+
+def axes_of(fillings: Filling) -> Filling:
+    """Say along which axis each part of several runs lies: 0, or None for what is the same in all.
+
+    Classes and kinds are the same: else XLA reads one run's numbers from places far apart, and takes twice the time.
+    """
+    arrays = fillings.arrays
+    of_tables = arrays.tables._replace(**dict.fromkeys(arrays.tables._fields, None))
+    of_tables = of_tables._replace(weights=0, typical_share=0, typical_rest=0)
+    of_arrays = ClusterArrays(nodes=0, readings=0, tables=of_tables, classes=None, state=0)
+    return Filling(of_arrays, *[0] * (len(Filling._fields) - 1))
+
+
+def fill(policy: Heuristic, filling: Filling, num_shares: int, num_pods: int = 0) -> Outcome:
+    """Play all events.
+
+    Args:
+        policy: where pods go.
+        filling: what comes and goes.
+        num_shares: classes that want a share of a GPU; they are the first ones.
+        num_pods: how many pods there are, where some leave again; 0 = none does.
+    """
+    arrays = filling.arrays
+    state = arrays.state
+    num_classes = arrays.classes.request.shape[0]
+    every = jnp.arange(arrays.nodes.is_real.shape[0])
+    if policy.by_node is None:
+        facts = jnp.zeros((1, num_classes, 0))
+    else:
+        facts = jax.lax.map(lambda node: _column(policy, arrays, node, num_shares), every, batch_size=64)
+        facts = jnp.moveaxis(facts, 0, -1)
+    carry = _Carry(
+        state,
+        facts,
+        jnp.full(num_pods, -1, jnp.int32),
+        jnp.zeros((num_pods, state.gpu_used.shape[1]), jnp.int32),
+    )
+
+    def step(carry: _Carry, event: tuple[Array, ...]) -> tuple[_Carry, Outcome]:
+        return _step(policy, filling, num_shares, num_pods, carry, *event)
+
+    events = (filling.pod_class, filling.memory, filling.models, filling.pod, filling.is_arrival)
+    return jax.lax.scan(step, carry, events)[1]
+
+
+def _step(
+    policy: Heuristic,
+    filling: Filling,
+    num_shares: int,
+    num_pods: int,
+    carry: _Carry,
+    pod_class: Array,
+    memory: Array,
+    models: Array,
+    pod: Array,
+    is_arrival: Array,
+) -> tuple[_Carry, Outcome]:
+    arrays = filling.arrays._replace(state=carry.state)
+    has_memory = arrays.nodes.allocatable[:, MEMORY_COLUMN] - carry.state.requested[:, MEMORY_COLUMN] >= memory
+    feasible = has_memory & filling.allowed[models]
+    if policy.by_node is None:
+        feasible = feasible & _fits(arrays, pod_class)
+        scores = policy.score(arrays, pod_class, feasible)
+    else:
+        row = carry.facts[:, pod_class]
+        feasible = feasible & (row[0] > -jnp.inf)
+        scores = policy.by_node.rank(row, feasible)
+    worth = jnp.where(feasible, scores, -jnp.inf)
+    best = worth.max()
+    had_room = best > -jnp.inf
+    node = jnp.argmax(worth >= best - TIE_TOLERANCE).astype(jnp.int32)
+    sign = had_room.astype(jnp.int64)
+    if num_pods:
+        node = jnp.where(is_arrival, node, jnp.maximum(carry.where[pod], 0))
+        sign = jnp.where(is_arrival, sign, -(carry.where[pod] >= 0).astype(jnp.int64))
+    before = _one(arrays, node)
+    devices = _devices(policy, before, pod_class)
+    if num_pods:
+        devices = jnp.where(is_arrival, devices, carry.devices[pod])
+    state = shift(arrays, pod_class, node, devices, sign).state
+    state = state._replace(
+        requested=state.requested.at[node, MEMORY_COLUMN].add(sign * memory),
+        step=(state.step + (is_arrival & had_room)).astype(jnp.uint32),
+    )
+    arrays = arrays._replace(state=state)
+    after = _one(arrays, node)
+    facts = carry.facts
+    if policy.by_node is not None:
+        facts = facts.at[:, :, node].set(_column(policy, arrays, node, num_shares))
+    carry = _Carry(state, facts, carry.where, carry.devices)
+    if num_pods:
+        placed = jnp.where(is_arrival & had_room, node, -1)
+        carry = carry._replace(
+            where=carry.where.at[pod].set(placed), devices=carry.devices.at[pod].set(devices.astype(jnp.int32))
+        )
+    return carry, _outcome(before, after, jnp.where(sign != 0, node, -1), sign * devices.sum(), had_room)
+
+
+def _outcome(before: ClusterArrays, after: ClusterArrays, node: Array, milli: Array, had_room: Array) -> Outcome:
+    watts, watts_after = pwr_node_watts(before)[0], pwr_node_watts(after)[0]
+    was_on, is_on = before.state.pod_count[0] > 0, after.state.pod_count[0] > 0
+    return Outcome(
+        node=node.astype(jnp.int32),
+        milli=milli.astype(jnp.int32),
+        watts=(watts_after - watts).astype(jnp.float32),
+        watts_idle_off=(jnp.where(is_on, watts_after, 0) - jnp.where(was_on, watts, 0)).astype(jnp.float32),
+        nodes_on=is_on.astype(jnp.int32) - was_on,
+        had_room=had_room,
+    )
+
+
+def _one(arrays: ClusterArrays, node: Array) -> ClusterArrays:
+    """Return one node as a cluster of its own."""
+    index = node[None]
+    one = rows_of(arrays, index)
+    return one._replace(state=one.state._replace(counts=arrays.state.counts[:, index]))
+
+
+def _column(policy: Heuristic, arrays: ClusterArrays, node: Array, num_shares: int) -> Array:
+    """Return what a policy finds on a node for every class [facts, classes]; -inf where the node has no room."""
+    assert policy.by_node is not None
+    one = _one(arrays, node)
+    classes = jnp.arange(arrays.classes.request.shape[0])
+    return jnp.where(_fits(one, classes), _look(policy.by_node, one, classes, num_shares)[0], -jnp.inf)
+
+
+def _look(rule: ByNode, one: ClusterArrays, classes: Array, num_shares: int) -> tuple[Array, Array]:
+    """Return what `ByNode.look` does, of many classes on one node at once: facts [facts, classes], device [classes].
+
+    Every device is tried in one go, by as many rows, and only for the first classes, which are those of shares.
+    """
+    num_devices = one.state.gpu_used.shape[1]
+    fullest = gpu.take_fullest(one, classes)
+    if not rule.picks_device or num_shares == 0 or num_devices == 0:
+        return rule.facts(one, classes, fullest), fullest.left
+    left = jnp.repeat(gpu.free_milli(one)[0], num_shares)
+    shares = jnp.tile(classes[:num_shares], num_devices)
+    milli, count = gpu.wanted(one, shares)
+    is_possible = left >= milli
+    rows = gpu.Take(
+        jnp.concatenate([jnp.where(is_possible, left, milli), fullest.left[num_shares:]]),
+        jnp.concatenate([milli, fullest.milli[num_shares:]]),
+        jnp.concatenate([count, fullest.count[num_shares:]]),
+    )
+    facts = rule.facts(one, jnp.concatenate([shares, classes[num_shares:]]), rows)
+    tried = facts[:, : left.shape[0]].reshape(-1, num_devices, num_shares)
+    worth = jnp.where(is_possible.reshape(num_devices, num_shares), tried[0], -jnp.inf)
+    device = jnp.argmax(worth, axis=0)
+    best = jnp.take_along_axis(tried, device[None, None], axis=1)[:, 0]
+    left = jnp.concatenate([gpu.free_milli(one)[0, device], fullest.left[num_shares:]])
+    return jnp.concatenate([best, facts[:, shares.shape[0] :]], axis=1), left
+
+
+def _devices(policy: Heuristic, one: ClusterArrays, pod_class: Array) -> Array:
+    """Return the milli that a pod takes from every device of a node [devices]."""
+    if policy.by_node is None or not policy.by_node.picks_device:
+        return policy.devices(one, pod_class)[0]
+    classes = pod_class[None]
+    take = gpu.take_fullest(one, classes)
+    is_share = (take.milli > 0) & (take.milli < gpu.WHOLE_GPU_MILLI)
+    left = jnp.where(is_share, _look(policy.by_node, one, classes, 1)[1], take.left)
+    return gpu.taken(one, classes, take._replace(left=left))[0]
+
+
+def _fits(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Say where CPU and GPUs suffice."""
+    has_cpu = cpu_millis_left(arrays) >= cpu_millis_wanted(arrays, pod_class)
+    return has_cpu & gpu.fits(arrays, pod_class) & arrays.nodes.is_real
