@@ -25,7 +25,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 say = @printf '== %s\n'
 
-.PHONY: help setup setup-all demo test lint type imports unit bench docs docs-check controlplane go go-test sb3 lock format clean
+.PHONY: help setup setup-all demo test lint type imports unit bench bench-tables docs docs-check controlplane go go-test sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,6 +93,10 @@ bench: setup controlplane  ## the figures that the docs quote, short form
 	@$(LONGSHORE) bench semantics
 	@$(LONGSHORE) bench oracle --cases 2000 --seed 1
 	@$(LONGSHORE) bench simulator
+
+bench-tables: setup  ## the outside tables: `make bench-tables DATA=folder/of/openb`
+	@test -n "$(DATA)" || { echo 'error: no trace; `make bench-tables DATA=folder` with `openb_node_list_gpu_node.csv` in it' >&2; exit 2; }
+	@benchmarks/tables.sh "$(DATA)"
 
 docs: setup-all  ## write the generated reference pages again
 	@$(PYTHON) docs/generate.py

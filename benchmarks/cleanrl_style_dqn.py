@@ -195,12 +195,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workload", default="test1")
     parser.add_argument("--objective", default="el-rl")
+    parser.add_argument("--nodes", type=int, default=0, help="0 = as many as the workload has by itself")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=float, default=117.4, help="mean return on the selection traces to reach")
     parser.add_argument("--limit-seconds", type=float, default=600.0)
     parser.add_argument("--judge-every", type=int, default=500, help="decisions between two judgements")
     given = parser.parse_args()
-    plan = Plan(learner="dqn", network="deepsets", workload=given.workload, objective=given.objective, seed=given.seed)
+    plan = Plan(
+        learner="dqn",
+        network="deepsets",
+        workload=given.workload,
+        workload_config={"nodes": given.nodes} if given.nodes else {},
+        objective=given.objective,
+        seed=given.seed,
+    )
     print(json.dumps(train(plan, given.target, given.limit_seconds, given.judge_every)))
 
 

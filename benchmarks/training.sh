@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 make --silent setup
-.venv/bin/longshore bench training --seeds "${SEEDS:-3}" "$@"
+.venv/bin/longshore bench training --seeds "${SEEDS:-1}" "$@"

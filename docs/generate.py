@@ -14,8 +14,8 @@ from longshore.cli.hyperparameters import hyperparameters
 from longshore.cli.listing import REGISTRIES, ROOMS, registry_of
 from longshore.core import weights
 from longshore.core.bundle import MAX_POLICY_BYTES, Document
-from longshore.core.features import EVERYWHERE, FEATURES, feature_hash
-from longshore.core.forward import KINDS, MAX_WIDTH
+from longshore.core.features import EVERYWHERE, FEATURES, default_names, feature_hash
+from longshore.core.forward import KINDS, MAX_WIDTH, POD_KINDS
 from longshore.core.registry import Registry
 from longshore.training.presets import PRESETS
 
@@ -89,19 +89,26 @@ def render_observation() -> str:
         "finite and in -1..1, rows that are no node are 0, and what is pooled is pooled over all nodes, not only",
         "the feasible ones, so that a row means the same in a cluster of any size. The Gymnasium environment",
         "`longshore/Placement-v0` gives these rows as its observation (all columns in this order, or those named",
-        "by `features=`); a bundle lists the features that it uses as `name@version`.",
+        "by `features=`); a bundle lists the features that it uses as `name@version`. Where no node has a GPU, the",
+        "features marked *GPU* are offered neither there nor to `longshore train`; they can still be named.",
+        "",
+        "Features marked *own* depend on the pod and the node alone. A network that reads only them, and pools over",
+        "nothing, scores a node from that node alone: what it found there holds until the node changes.",
         "",
         "Not all of them exist everywhere: the plugin does not know the devices inside a node, nor which pods are",
         "near. The simulator changes latencies; the other readings stay as the trace's nodes have them.",
         "",
         f"{len(FEATURES)} features; the hash of all of them is `{feature_hash()[:16]}…`.",
         "",
-        "| # | feature | what it is | unit | normalisation | exists in |",
-        "|---|---|---|---|---|---|",
+        "| # | feature | what it is | unit | normalisation | exists in | marks |",
+        "|---|---|---|---|---|---|---|",
     ]
+    without_gpus = default_names(has_gpus=False)
     for number, feature in enumerate(FEATURES):
         where = "everywhere" if feature.where == EVERYWHERE else ", ".join(feature.where)
-        cells = (f"`{feature.name}@{feature.version}`", feature.description, feature.unit, feature.normalisation, where)
+        marks = ["own"] * feature.is_own + ["GPU"] * (feature.name not in without_gpus)
+        name = f"`{feature.name}@{feature.version}`"
+        cells = (name, feature.description, feature.unit, feature.normalisation, where, ", ".join(marks))
         lines.append(f"| {number} | " + " | ".join(cell.replace("|", chr(92) + "|") for cell in cells) + " |")
     return "\n".join([*lines, ""])
 
@@ -165,10 +172,11 @@ _BUNDLE_NETWORK = (
     "",
     "A list of operations, run in order. Each has a `kind`, reads `inputs` and `tensors` by name and writes one",
     "`output`. A value is per node, [nodes, width], or of the whole cluster, [width]; where both meet, the",
-    "cluster's is repeated for every node. Three values are there from the start: `rows` (the features), `prior`",
-    "(minus the node's place by the heuristic, 0 for its choice and -8 at the end; width 0 without one) and",
-    "`preference` (the terms' weights). The last word is `score`: one number per node; the best feasible one is",
-    "chosen, and scores within 1e-6 tie.",
+    "cluster's is repeated for every node. Four values are there from the start: `rows` (the features), `prior`",
+    "(minus the node's place by the heuristic, 0 for its choice and -8 at the end; width 0 without one),",
+    "`preference` (the terms' weights) and `pod_kind` (1 for the pod's kind, 0 for the others, in this order:",
+    f"{', '.join(POD_KINDS)}). The last word is `score`: one number per node; the best feasible one is chosen, and",
+    "scores within `tie_tolerance` of it tie.",
     "",
 )
 

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from longshore.core.features import feature_specs
-from longshore.core.forward import Op
+from longshore.core.forward import POD_KINDS, Op
 from longshore.core.policy import Envelope, Interval, Policy, Weight
 
 FEATURES = ("after_cpu_used", "node_is_on", "latency", "is_feasible")
 HIDDEN = 6
+OWN_FEATURES = ("after_cpu_used", "gpu_left_after", "gpu_waste_added", "gpu_devices", "pwr_watts_added")
+"""Of the node alone."""
 
 
 def deepsets_ops(reads: tuple[str, ...] = ("rows",)) -> tuple[Op, ...]:
@@ -75,5 +77,21 @@ def make_fixed(size: int, **changes: Any) -> Policy:
         "ops": (Op("flatten", ("rows",), "all"), Op("linear", ("all",), "score", ("w", "b"))),
         "tensors": tensors,
         "num_nodes": size,
+    }
+    return make_policy(**(fields | changes))
+
+
+def make_own(**changes: Any) -> Policy:
+    """Return a policy that looks at one node at a time, with weights for every kind of pod."""
+    draw = np.random.default_rng(2)
+    sets = (len(OWN_FEATURES), len(POD_KINDS))
+    fields = {
+        "features": feature_specs(OWN_FEATURES),
+        "ops": (Op("mixed", ("rows", "pod_kind"), "score", ("weights", "biases")),),
+        "tensors": {
+            "weights": draw.normal(size=sets).astype(np.float32),
+            "biases": draw.normal(size=len(POD_KINDS)).astype(np.float32),
+        },
+        "envelope": Envelope((-1.0,) * len(OWN_FEATURES), (1.0,) * len(OWN_FEATURES)),
     }
     return make_policy(**(fields | changes))

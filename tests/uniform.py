@@ -12,7 +12,7 @@ import jax
 import msgspec
 import numpy as np
 
-from builders import random_snapshot
+from builders import make_node, make_pod, make_snapshot, random_snapshot
 from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import Encoded, encode
 from longshore.lab.oracle.cases import make_case
@@ -20,6 +20,8 @@ from longshore.lab.oracle.compare import encode_case
 
 PADDED_NODES = 13
 """One more than a case has at most: there always is padding."""
+SHARES = tuple(range(25, 1000, 50))
+"""Of a GPU, in milli: what `share_clusters` ask for."""
 
 
 class Cluster(NamedTuple):
@@ -47,6 +49,14 @@ def device_clusters(count: int) -> tuple[Cluster, ...]:
     """Make clusters with GPUs, readings and latency limits, which upstream has no word for."""
     encodings = (encode(random_snapshot(seed), padded_nodes=PADDED_NODES) for seed in range(count))
     return _uniform((encoded, len(encoded.specs) - 1) for encoded in encodings)
+
+
+@lru_cache(maxsize=1)
+def share_clusters() -> tuple[Cluster, ...]:
+    """Make clusters for pods that want shares of a GPU, of many sizes, on nodes of every size."""
+    nodes = [make_node(f"node-{size}").gpu(size, "T4") for size in (1, 2, 4, 8)]
+    encodings = (encode(make_snapshot(*nodes, make_pod("p").gpu(1, milli)), padded_nodes=5) for milli in SHARES)
+    return _uniform((encoded, 0) for encoded in encodings)
 
 
 def _uniform(found: Iterable[tuple[Encoded, int]]) -> tuple[Cluster, ...]:

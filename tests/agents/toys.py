@@ -65,8 +65,8 @@ def make_inputs(seed: int, nodes: int, padding: int = 0) -> Inputs:
 
 def permuted(inputs: Inputs, order: Array) -> Inputs:
     """Give the nodes another order."""
-    moved = {name: np.asarray(getattr(inputs, name))[order] for name in inputs._fields if name != "preference"}
-    return inputs._replace(**moved)
+    of_nodes = [name for name in inputs._fields if name not in ("preference", "pod_kind")]
+    return inputs._replace(**{name: np.asarray(getattr(inputs, name))[order] for name in of_nodes})
 
 
 def drawn(blueprint: Blueprint, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:

@@ -52,8 +52,8 @@ def test_bench_semantics_puts_both_times_beside_each_other(capsys: pytest.Captur
 
 def finished_races(*_arguments: object, **_options: object) -> list[training_speed.Race]:
     return [
-        training_speed.Race("dqn", 0, 10.0, 10_240, 118.6, True, 10.0, 50_000.0),
-        training_speed.Race(training_speed.PLAIN, 0, 600.0, 500_000, 110.0, False, None, 833.0),
+        training_speed.Race("test1", "dqn", 0, 10.0, 10_240, 118.6, True, 10.0, 50_000.0),
+        training_speed.Race("test1", training_speed.PLAIN, 0, 600.0, 500_000, 110.0, False, None, 833.0),
     ]
 
 
@@ -61,13 +61,26 @@ def test_bench_training_reports_every_race_and_the_ratio(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(training_speed, "race", finished_races)
-    assert run("training", "--seeds", "1", "--json") == 0
+    assert run("training", "--workload", "test1", "--json") == 0
     payload = json.loads(capsys.readouterr().out)
-    assert payload["goal"] == {"workload": "test1", "objective": "el-rl", "target": 117.4, "limit_seconds": 600.0}
+    goal = {"workload": "test1", "objective": "el-rl", "target": 117.4, "nodes": 0, "limit_seconds": 200.0}
+    assert payload["goals"] == [goal]
     assert [race["trainer"] for race in payload["races"]] == ["dqn", training_speed.PLAIN]
     (compared,) = payload["compared"]
     assert compared["ratio"] == pytest.approx(10 / 600)
     assert compared["is_upper_bound"] is True
+
+
+def test_bench_training_without_a_workload_goes_for_every_goal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def race(goal: training_speed.Goal, *_arguments: object, **_options: object) -> list[training_speed.Race]:
+        return [one._replace(workload=goal.workload) for one in finished_races()]
+
+    monkeypatch.setattr(training_speed, "race", race)
+    assert run("training", "--json") == 0
+    compared = json.loads(capsys.readouterr().out)["compared"]
+    assert [one["workload"] for one in compared] == [goal.workload for goal in training_speed.GOALS]
 
 
 def test_bench_training_says_that_a_ratio_is_only_a_bound(

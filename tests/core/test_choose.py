@@ -66,6 +66,13 @@ def test_choose_under_jit_picks_the_same_node(case: Case) -> None:
     assert name_of(compiled_choose(to_jax(ARRAYS), scores, feasible)) == case.want
 
 
+@pytest.mark.parametrize(("tie_tolerance", "want"), [(0.0, "d"), (0.9, "d"), (1.0, "b"), (2.5, "b"), (3.0, "a")])
+def test_scores_within_a_given_tolerance_tie(tie_tolerance: float, want: str) -> None:
+    scores, feasible = np.array([1.5, 1.0, 4.0, 3.0]), np.array(ALL)
+    assert name_of(choose(ARRAYS, scores, feasible, tie_tolerance=tie_tolerance)) == want
+    assert name_of(choose(*to_jax((ARRAYS, scores, feasible)), tie_tolerance=tie_tolerance)) == want
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
 def test_choose_takes_the_score_types_of_heuristics_and_networks(dtype: type) -> None:
     scores, feasible = np.array([10, 700, 699, 700], dtype), np.array(ALL)

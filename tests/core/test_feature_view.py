@@ -56,3 +56,37 @@ def test_a_reading_that_is_no_number_is_not_known(view: View) -> None:
 
 def test_shared_amounts_are_worked_out_once(view: View) -> None:
     assert view.cpu_used is view.cpu_used
+
+
+def test_a_later_view_keeps_what_depends_on_nodes_and_reads_the_rest_anew(view: View) -> None:
+    state = view.arrays.state
+    arrays = view.arrays._replace(state=state._replace(requested=state.requested * 2))
+    later = view.later(arrays, view.pod_class, view.feasible)
+    fresh = View(arrays, view.pod_class, view.feasible)
+    assert later.largest is view.largest
+    assert later.cpu_used.tolist() == fresh.cpu_used.tolist() != view.cpu_used.tolist()
+    assert later.watts_after.tolist() == fresh.watts_after.tolist()
+
+
+def test_watts_are_read_as_the_power_model_reads_them() -> None:
+    curve = np.array([[10.0, 30.0, 90.0], [5.0, 5.0, 7.0], [1.0, 2.0, 4.0]])
+    snapshot = make_snapshot(
+        make_node("half").cpu("4"), make_node("full").cpu("2"), make_node("none").cpu(0), make_pod("p").cpu("2")
+    )
+    arrays = encode(snapshot).arrays
+    view = View(arrays._replace(nodes=arrays.nodes._replace(power_curve=curve)), np.asarray(0), np.ones(3, bool))
+    assert view.watts_now.tolist() == [10, 5, 1]
+    assert view.watts_after.tolist() == [30, 7, 1]
+
+
+def test_the_deviation_is_over_the_nodes_alone(view: View) -> None:
+    assert view.deviation(np.array([1.0, 3.0, 100.0]), np.float64(2.0)) == 1
+
+
+def test_a_domain_of_its_own_counts_what_is_on_the_node() -> None:
+    snapshot = make_snapshot(*(make_node(name).label("rack", name).label("zone", "z") for name in "abc"))
+    arrays = encode(snapshot).arrays
+    domain = np.array([[2, 3, 4], [2, 2, 2], [0, 2, 3]], np.int32)
+    view = View(arrays._replace(nodes=arrays.nodes._replace(domain=domain)), np.asarray(0), np.ones(3, bool))
+    counts = np.array([5, 1, 2])
+    assert [view._in_domain(counts, key).tolist() for key in range(3)] == [[5, 1, 2], [8, 8, 8], [0, 1, 2]]

@@ -21,18 +21,18 @@ from longshore.core import features as module
 from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import Encoded, encode
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.features import ALL, FEATURES, feature_hash, feature_specs, features, names_of
+from longshore.core.features import ALL, FEATURES, default_names, feature_hash, feature_specs, features, names_of
 from longshore.core.gpu import best_fit
 from longshore.core.ops import Array
 from longshore.core.place import place
-from uniform import Cluster, device_clusters, oracle_clusters
+from uniform import Cluster, device_clusters, oracle_clusters, share_clusters
 
 every_feature = pytest.mark.parametrize("name", ALL)
 NUM_CLUSTERS = 32
 
 
 def clusters() -> tuple[Cluster, ...]:
-    return oracle_clusters(NUM_CLUSTERS) + device_clusters(NUM_CLUSTERS)
+    return oracle_clusters(NUM_CLUSTERS) + device_clusters(NUM_CLUSTERS) + share_clusters()
 
 
 def matrix(arrays: ClusterArrays, pod_class: int) -> Array:
@@ -241,6 +241,35 @@ def test_gpus_are_shares_of_the_node() -> None:
     assert row(encoded, "c", "pod_gpu") == pytest.approx(1 / 3)
 
 
+def test_gpus_with_the_pod_on_them_are_seen() -> None:
+    """a has a GPU with 300 milli in use and one that is free; b has four that are free."""
+    nodes = (make_node("a").cpu(8000).gpu(2, "T4"), make_node("b").cpu(8000).gpu(4, "A100"))
+    there = make_pod("q").cpu(1000).gpu(1, 300).on("a", (0,))
+    encoded = encode_parts(*nodes, make_pod("p").cpu(1000).gpu(1, 600), make_pod("r").gpu(2), there)
+    share, two = (encoded.class_of(pod) for pod in encoded.snapshot.pods[:2])
+
+    def both(name: str, pod_class: int = share) -> list[float]:
+        return [row(encoded, node, name, pod_class) for node in "ab"]
+
+    assert both("gpu_left_after") == pytest.approx([0.1, 0.4])
+    assert both("gpu_left_after", two) == [0, 0]
+    assert [both("gpu_left_from_100"), both("gpu_left_from_400")] == [[1, 0], [0, 1]]
+    assert both("gpu_opens") == [0, 1]
+    assert [both("gpu_partly_used"), both("gpu_wholly_free")] == [[1 / 8, 0], [1 / 8, 4 / 8]]
+    assert [both("gpu_blocks_of_1_lost"), both("gpu_blocks_of_2_lost")] == [[0, 1 / 8], [0, 1 / 4]]
+    assert both("gpu_blocks_of_4_lost") == [0, 1 / 2]
+    assert both("gpu_blocks_of_2_lost", two)[1] == 1 / 4
+    assert both("gpu_free_after") == pytest.approx([1100 / 2000, 3400 / 4000])
+    assert both("cpu_per_gpu") == pytest.approx([4000 / 14000, 2000 / 12000])
+    assert both("cpu_per_idle_gpu_after") == pytest.approx(
+        [left / (left + 10_000) for left in (6000 / 1.1, 7000 / 3.4)]
+    )
+    assert [both("gpu_devices"), both("gpu_devices_2"), both("gpu_devices_4")] == [[2 / 8, 4 / 8], [1, 0], [0, 1]]
+    assert both("gpu_busy_watts") == pytest.approx([70 / 270, 400 / 600])
+    # a's GPU is busy already; on b one wakes up, and the first core with its socket.
+    assert both("pwr_watts_added") == pytest.approx([0, 455 / 655])
+
+
 def test_preferences_and_neighbours_are_seen() -> None:
     prefers_not = make_node("a").taint("wear", effect="PreferNoSchedule")
     encoded = encode_parts(prefers_not, make_node("b"), make_pod("p"))
@@ -269,6 +298,20 @@ def test_names_are_unique_and_every_row_is_filled() -> None:
         assert feature.normalisation
         assert set(feature.where) <= set(module.EVERYWHERE)
         assert feature.version >= 1
+
+
+def test_gpus_are_offered_in_detail_only_where_there_are_some() -> None:
+    assert default_names(has_gpus=True) == ALL
+    fewer = default_names(has_gpus=False)
+    assert fewer == tuple(name for name in ALL if name in fewer)
+    assert {"gpu_size", "pod_gpu", "node_cpu_used", "next_memory"} <= set(fewer)
+    assert not {"gpu_left_from_0", "gpu_devices_8", "pwr_watts_added"} & set(fewer)
+
+
+def test_what_is_offered_without_gpus_leaves_out_nothing_that_is_told_there() -> None:
+    left_out = [name for name in ALL if name not in default_names(has_gpus=False)]
+    arrays = encode_parts(make_node("a"), make_pod("p").cpu(500)).arrays
+    assert not features(arrays, np.asarray(0), arrays.nodes.is_real, left_out).any()
 
 
 def test_columns_come_in_the_order_asked_for() -> None:

@@ -1,22 +1,26 @@
 """What features depend on is what the table says: nothing else changes them, whatever happens to the cluster."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longshore.core.arrays import ClusterArrays, Readings
+import jax_support
+from longshore.core.arrays import ClusterArrays, Readings, rows_of
 from longshore.core.feature_view import View
 from longshore.core.features import CLUSTER, ELSEWHERE, FEATURES, NODE, POD, READING, STATE, Feature, columns
 from longshore.core.ops import Array
-from uniform import Cluster, device_clusters, oracle_clusters
+from uniform import SHARES, Cluster, device_clusters, oracle_clusters, share_clusters
 
 NUM_CLUSTERS = 24
 SCOPES = (POD, NODE, READING, STATE, CLUSTER, ELSEWHERE)
+numbers = st.integers(0, 2 * NUM_CLUSTERS + len(SHARES) - 1)
 
 
 def clusters() -> tuple[Cluster, ...]:
-    return oracle_clusters(NUM_CLUSTERS) + device_clusters(NUM_CLUSTERS)
+    return oracle_clusters(NUM_CLUSTERS) + device_clusters(NUM_CLUSTERS) + share_clusters()
 
 
 def of_scope(*scopes: str) -> tuple[Feature, ...]:
@@ -54,7 +58,7 @@ def rows(arrays: ClusterArrays, pod_class: int, feasible: Array, features: tuple
     return columns(View(arrays, np.asarray(pod_class), feasible), features)
 
 
-@given(number=st.integers(0, 2 * NUM_CLUSTERS - 1), node=st.integers(0, 11), seed=st.integers(0, 1000))
+@given(number=numbers, node=st.integers(0, 11), seed=st.integers(0, 1000))
 @settings(max_examples=60)
 def test_other_nodes_change_only_features_that_say_so(number: int, node: int, seed: int) -> None:
     cluster, draw = clusters()[number], np.random.default_rng(seed)
@@ -66,7 +70,7 @@ def test_other_nodes_change_only_features_that_say_so(number: int, node: int, se
     np.testing.assert_array_equal(rows(after, cluster.pod_class, draw.random(others.shape) < 0.5, features)[node], want)
 
 
-@given(number=st.integers(0, 2 * NUM_CLUSTERS - 1), seed=st.integers(0, 1000))
+@given(number=numbers, seed=st.integers(0, 1000))
 @settings(max_examples=60)
 def test_pods_and_readings_change_only_features_that_say_so(number: int, seed: int) -> None:
     cluster, draw = clusters()[number], np.random.default_rng(seed)
@@ -88,7 +92,7 @@ def test_what_is_said_to_be_the_same_for_all_nodes_is_one_number(feature: Featur
         assert np.ndim(feature.compute(view)) == 0
 
 
-@given(number=st.integers(0, 2 * NUM_CLUSTERS - 1), seed=st.integers(0, 1000))
+@given(number=numbers, seed=st.integers(0, 1000))
 @settings(max_examples=60)
 def test_a_part_of_a_view_has_the_rows_of_the_whole(number: int, seed: int) -> None:
     cluster, features = clusters()[number], of_scope(READING, STATE)
@@ -116,3 +120,30 @@ def test_what_is_said_to_change_does(feature: Feature) -> None:
         if not np.array_equal(rows(after, cluster.pod_class, draw.random(is_real.shape) < 0.5, (feature,)), before):
             return
     pytest.fail(f"{feature.name} never changed")
+
+
+OWN = tuple(feature for feature in FEATURES if feature.is_own)
+
+
+@given(number=numbers, seed=st.integers(0, 1000))
+@settings(max_examples=60)
+def test_what_is_said_to_be_a_nodes_own_is_the_same_in_a_cluster_of_that_node_alone(number: int, seed: int) -> None:
+    cluster = clusters()[number]
+    arrays = with_other_state(cluster.encoded.arrays, cluster.encoded.arrays.nodes.is_real, np.random.default_rng(seed))
+    whole = rows(arrays, cluster.pod_class, arrays.nodes.is_real, OWN)
+    for node in range(cluster.num_nodes):
+        alone = rows_of(arrays, slice(node, node + 1))
+        np.testing.assert_array_equal(rows(alone, cluster.pod_class, alone.nodes.is_real, OWN)[0], whole[node])
+
+
+@pytest.mark.parametrize("number", [0, NUM_CLUSTERS + 3, 2 * NUM_CLUSTERS])
+def test_a_nodes_own_features_are_computed_for_many_classes_at_once(number: int) -> None:
+    cluster = clusters()[number]
+    arrays, classes = cluster.encoded.arrays, np.arange(len(cluster.encoded.specs))
+    compiled = jax.jit(lambda alone: columns(View(alone, jnp.asarray(classes), alone.nodes.is_real), OWN))
+    for node in range(cluster.num_nodes + 1):  # the last is padding
+        alone = rows_of(arrays, slice(node, node + 1))
+        want = np.stack([rows(arrays, pod_class, arrays.nodes.is_real, OWN)[node] for pod_class in classes])
+        found = columns(View(alone, classes, alone.nodes.is_real), OWN)
+        np.testing.assert_array_equal(found, want)
+        np.testing.assert_allclose(compiled(jax_support.to_jax(alone)), want, rtol=0, atol=1e-6)

@@ -11,7 +11,20 @@ from hypothesis import strategies as st
 
 import jax_support
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.forward import KINDS, MAX_WIDTH, Inputs, Op, check, forward, needed, tensor_names
+from longshore.core.forward import (
+    KINDS,
+    MAX_WIDTH,
+    POD_KINDS,
+    ROW_KINDS,
+    Inputs,
+    Op,
+    bind,
+    check,
+    forward,
+    needed,
+    run,
+    tensor_names,
+)
 from longshore.core.ops import Array
 
 FEATURES, TERMS, REAL_NODES, NODES = 3, 2, 5, 7
@@ -30,6 +43,7 @@ def make_inputs(seed: int, real: int = REAL_NODES, nodes: int = NODES) -> Inputs
         near=(draw.random((nodes, 3)) * draw.integers(0, 2, (nodes, 3))).astype(np.float32),
         prior=-draw.integers(0, 9, (nodes, 1)).astype(np.float32),
         preference=draw.random(TERMS).astype(np.float32),
+        pod_kind=np.eye(len(POD_KINDS), dtype=np.float32)[draw.integers(len(POD_KINDS))],
     )
 
 
@@ -43,6 +57,9 @@ def value(kind: str, names: tuple[str, ...], inputs: Inputs, *tensors: Array) ->
 MATRIX = np.random.default_rng(1).normal(size=(FEATURES, 4)).astype(np.float32)
 VECTOR = np.random.default_rng(2).normal(size=4).astype(np.float32)
 FACTORS = np.array([1.0, -2.0, 0.5], np.float32)
+BY_KIND = np.random.default_rng(4).normal(size=(FEATURES, len(POD_KINDS))).astype(np.float32)
+BIAS_BY_KIND = np.random.default_rng(5).normal(size=len(POD_KINDS)).astype(np.float32)
+PER_NODE = [name for name in Inputs._fields if name not in ("preference", "pod_kind")]
 
 
 def by_loop(row: Callable[[Inputs, int], list[float]]) -> Callable[[Inputs], list[list[float]]]:
@@ -76,6 +93,12 @@ def mean_near_row(inputs: Inputs, node: int) -> list[float]:
     return columns_mean(inputs.rows.tolist(), weights)
 
 
+def mixed_score(row: Array, mix: Array, matrix: Array, vector: Array) -> float:
+    """Weigh the scores by every set of weights."""
+    by_set = row.astype(float) @ matrix.astype(float) + vector
+    return sum(float(share) * float(score) for share, score in zip(mix, by_set, strict=True))
+
+
 # A table of every state that three buckets for nodes and pods can make.
 EDGES = np.array([-0.5, 0.5], np.float32)
 KEYS = np.arange(3 ** (NODES + FEATURES - 1), dtype=np.int64)
@@ -107,6 +130,16 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[Array, ...], Callable[[Inputs], An
         ("rows",),
         (FACTORS,),
         by_loop(lambda i, n: [float(v) * float(f) for v, f in zip(i.rows[n], FACTORS, strict=True)]),
+    ),
+    "mixed": (
+        ("rows", "pod_kind"),
+        (BY_KIND, BIAS_BY_KIND),
+        by_loop(lambda i, n: [mixed_score(i.rows[n], i.pod_kind, BY_KIND, BIAS_BY_KIND)]),
+    ),
+    "outer": (
+        ("rows", "preference"),
+        (),
+        by_loop(lambda i, n: [float(v) * float(w) for v in i.rows[n] for w in i.preference]),
     ),
     "concat": (("rows", "preference", "prior"), (), by_loop(lambda i, n: [*i.rows[n], *i.preference, i.prior[n, 0]])),
     "mean_nodes": (("rows",), (), lambda i: columns_mean(i.rows.tolist(), i.is_real.astype(float).tolist())),
@@ -177,7 +210,7 @@ def test_nodes_in_another_order_give_the_same_values_in_that_order(kind: str, se
     names, tensors, _ = CASES[kind]
     inputs = make_inputs(seed)
     order = np.random.default_rng(seed).permutation(NODES)
-    shuffled = Inputs(*(part[order] for part in inputs[:-1]), preference=inputs.preference)
+    shuffled = inputs._replace(**{name: getattr(inputs, name)[order] for name in PER_NODE})
     found, want = value(kind, names, shuffled, *tensors), value(kind, names, inputs, *tensors)
     np.testing.assert_allclose(found, want[order] if len(want) == NODES else want, rtol=1e-5, atol=1e-5)
 
@@ -203,6 +236,45 @@ def test_columns_for_zones_without_nodes_change_nothing():
     np.testing.assert_allclose(found, want, rtol=1e-6)
 
 
+def per_node_mixes() -> tuple[Array, Array]:
+    draw = np.random.default_rng(6)
+    return draw.normal(size=(FEATURES, FEATURES)).astype(np.float32), draw.normal(size=FEATURES).astype(np.float32)
+
+
+@pytest.mark.parametrize("convert", [lambda inputs: inputs, jax_support.to_jax], ids=["numpy", "jax"])
+def test_every_node_may_have_its_own_mix(convert: Callable[[Inputs], Inputs]):
+    inputs, (matrix, vector) = make_inputs(0), per_node_mixes()
+    found = value("mixed", ("rows", "rows"), convert(inputs), matrix, vector)
+    want = [[mixed_score(row, row, matrix, vector)] for row in inputs.rows]
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("convert", [lambda inputs: inputs, jax_support.to_jax], ids=["numpy", "jax"])
+def test_a_value_of_the_cluster_is_mixed_for_every_node(convert: Callable[[Inputs], Inputs]):
+    inputs = make_inputs(0)
+    matrix, vector = np.ones((TERMS, FEATURES), np.float32), np.zeros(FEATURES, np.float32)
+    found = value("mixed", ("preference", "rows"), convert(inputs), matrix, vector)
+    want = inputs.preference.sum() * inputs.rows.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+
+
+def test_outer_takes_values_of_the_cluster():
+    inputs = make_inputs(0)
+    found = value("outer", ("pod_kind", "preference"), inputs)
+    np.testing.assert_array_equal(found.reshape(len(POD_KINDS), TERMS), np.outer(inputs.pod_kind, inputs.preference))
+
+
+@pytest.mark.parametrize("kind", sorted(ROW_KINDS))
+def test_an_operation_on_rows_does_not_look_at_other_nodes(kind: str):
+    names, tensors, _ = CASES[kind]
+    inputs = make_inputs(0)
+    other = inputs._replace(**{name: getattr(make_inputs(1), name) for name in PER_NODE})
+    other.rows[0], other.prior[0] = inputs.rows[0], inputs.prior[0]
+    found, want = (value(kind, names, one, *tensors) for one in (other, inputs))
+    np.testing.assert_allclose(found[0], want[0], rtol=1e-6)
+    assert not np.allclose(found[1], want[1])
+
+
 def test_values_of_the_cluster_go_side_by_side_without_nodes():
     inputs = make_inputs(0)
     assert value("concat", ("preference", "preference"), inputs).shape == (2 * TERMS,)
@@ -219,6 +291,13 @@ def test_scores_come_as_one_number_per_node():
     ops = (Op("linear", ("rows",), "score", ("w", "b")),)
     tensors = {"w": np.ones((FEATURES, 1), np.float32), "b": np.zeros(1, np.float32)}
     assert forward(ops, tensors, make_inputs(0))["score"].shape == (NODES,)
+
+
+def test_operations_go_on_from_what_is_known():
+    ops = (Op("linear", ("kept",), "score", ("w", "b")),)
+    tensors = {"w": np.ones((2, 1), np.float32), "b": np.ones(1, np.float32)}
+    found = run(bind(ops, tensors), make_inputs(0), {"kept": np.ones((NODES, 2), np.float32)})
+    assert found["score"].tolist() == [3.0] * NODES
 
 
 def test_only_what_the_score_depends_on_is_needed():
@@ -270,6 +349,18 @@ def test_a_network_that_fits_passes():
         pytest.param(
             [Op("scale", ("rows",), "x", ("pair",)), SCORE], r"expected \(3,\)", id="factors of another width"
         ),
+        pytest.param(
+            [Op("mixed", ("rows", "pod_kind"), "x", ("wide", "pair")), SCORE], r"expected \(3, 6\)", id="sets of others"
+        ),
+        pytest.param(
+            [Op("mixed", ("rows", "preference"), "x", ("wide", "b")), SCORE], r"and \(2,\)", id="bias of other sets"
+        ),
+        pytest.param(
+            [*(Op("outer", ("rows" if i == 0 else f"x{i}", "rows"), f"x{i + 1}") for i in range(10)), SCORE],
+            "expected at most",
+            id="products too wide",
+        ),
+        pytest.param([Op("relu", ("rows",), "pod_kind"), SCORE], "which is an input", id="writes the pod's kind"),
         pytest.param([Op("add", ("rows", "prior"), "x"), SCORE], "expected equal ones", id="sum of unequal widths"),
         *(
             pytest.param([Op(kind, ("preference",), "x"), SCORE], "expected one per node", id=f"{kind} of the cluster")
@@ -285,6 +376,11 @@ def test_a_network_that_fits_passes():
 def test_a_misfit_is_refused(ops: list[Op], want: str):
     with pytest.raises(InputError, match=want):
         check(ops, TENSORS, WIDTHS)
+
+
+def test_weights_for_every_kind_of_pod_pass():
+    tensors = {"weights": BY_KIND, "biases": BIAS_BY_KIND}
+    check([Op("mixed", ("rows", "pod_kind"), "score", ("weights", "biases"))], tensors, WIDTHS)
 
 
 def test_an_unknown_operation_is_refused_with_the_nearest():

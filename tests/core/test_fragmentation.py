@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longshore.core.arrays import ClusterArrays
-from longshore.core.fragmentation import cluster_fragment, node_fragment
-from longshore.core.gpu import free_milli
+from longshore.core.fragmentation import cluster_fragment, node_fragment, offers, offers_after, potential
+from longshore.core.gpu import Take, free_milli
 from longshore.core.node import MAX_DEVICES
 from longshore.core.pod import GpuRequest
 from longshore.core.snapshot import TypicalPod
@@ -101,3 +101,39 @@ def test_fragment_under_jit_is_equal_to_the_last_bit() -> None:
     arrays = cluster(kinds, [613, 0, 271, 999])
     compiled = jax.jit(node_fragment)(jax.tree.map(jax.numpy.asarray, arrays))
     assert np.array_equal(compiled, node_fragment(arrays))
+
+
+@settings(max_examples=40)
+@given(
+    held=st.lists(st.sampled_from([0, 190, 500, 1000]), min_size=1, max_size=5),
+    milli=st.sampled_from([100, 300, 500]),
+)
+def test_offers_after_a_placement_are_those_of_the_devices_that_it_leaves(held: list[int], milli: int) -> None:
+    kinds = [TypicalPod(100, GpuRequest(1, 300), 0.6), TypicalPod(100, GpuRequest(2, 1000), 0.4)]
+    arrays = cluster(kinds, held)
+    free = free_milli(arrays)
+    for device in np.flatnonzero(free[0] >= milli):
+        after = free.copy()
+        after[0, device] -= milli
+        left = np.array([free[0, device], milli, milli])
+        take = Take(left, np.asarray(milli), np.asarray(1))
+        got = offers_after(arrays, offers(arrays), take)
+        want = offers(arrays, after)
+        for got_part, want_part in zip(got, want, strict=True):
+            np.testing.assert_array_equal(got_part[..., 0], want_part[..., 0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "cpu_millis", "want"),
+    [
+        pytest.param(TypicalPod(100, GpuRequest(1, 300), 1.0), 1000, 1 * 300 + 3 * 300, id="as many as can be cut"),
+        pytest.param(TypicalPod(400, GpuRequest(1, 300), 1.0), 1000, 2 * 300, id="as many as the CPU is enough for"),
+        pytest.param(TypicalPod(0, GpuRequest(1, 200), 1.0), 0, 2 * 200 + 5 * 200, id="none is asked of the CPU"),
+        pytest.param(TypicalPod(100, GpuRequest(2, 1000), 1.0), 1000, 0, id="one whole GPU is too few"),
+        pytest.param(TypicalPod(100, GpuRequest(1, 1000, ("A100",)), 1.0), 1000, 0, id="another model"),
+    ],
+)
+def test_potential_counts_how_many_pods_still_fit(kind: TypicalPod, cpu_millis: int, want: float) -> None:
+    # Free: 400, 1000 and 0 milli.
+    arrays = cluster([kind], [600, 0, 1000])
+    assert potential(arrays, offers(arrays), np.array([cpu_millis, 0, 0]))[0] == want

@@ -14,7 +14,7 @@ from builders import make_node, make_pod, make_snapshot
 from jax_support import assert_same_trees, to_jax
 from longshore.core.arrays import ClusterArrays
 from longshore.core.encode import encode
-from longshore.core.gpu import best_fit, fits, free_milli, take_in_order
+from longshore.core.gpu import best_fit, fits, free_milli, take_from_each, take_fullest, take_in_order, taken
 
 ONLY_CLASS = np.asarray(0)
 
@@ -150,3 +150,27 @@ def test_take_in_order_needs_no_table_of_pairs_of_devices() -> None:
 def test_take_in_order_looks_at_nothing_for_a_pod_that_wants_none() -> None:
     taken = take_in_order(np.zeros((3, 2)), np.ones((3, 2), bool), np.int64(0), np.int64(0))
     assert (taken.tolist(), taken.dtype) == ([[0, 0]] * 3, np.int64)
+
+
+@given(gpu_clusters())
+def test_a_take_of_the_fullest_takes_what_best_fit_takes(arrays: ClusterArrays) -> None:
+    can = fits(arrays, ONLY_CLASS)
+    take = take_fullest(arrays, ONLY_CLASS)
+    np.testing.assert_array_equal(taken(arrays, ONLY_CLASS, take)[can], best_fit(arrays, ONLY_CLASS)[can])
+    assert (take.left_after >= 0).all()
+
+
+def test_a_take_from_a_device_says_where_it_is_possible() -> None:
+    arrays = cluster(np.array([[1000, 1000], [1000, 1000]]), np.array([[900, 0], [0, 900]]), 1, 300)
+    take, is_possible = take_from_each(arrays, ONLY_CLASS)
+    assert is_possible.tolist() == [[False, True], [True, False]]
+    assert (take.left[0, 1], take.left[1, 0]) == (1000, 1000)
+    first = take._replace(left=take.left[0])
+    assert taken(arrays, ONLY_CLASS, first)[1].tolist() == [300, 0]
+
+
+def test_a_take_of_whole_devices_is_the_same_whatever_the_device() -> None:
+    arrays = cluster(np.array([[1000, 1000]]), np.array([[300, 0]]), 1, 1000)
+    take, is_possible = take_from_each(arrays, ONLY_CLASS)
+    assert is_possible.tolist() == [[True], [True]]
+    assert taken(arrays, ONLY_CLASS, take._replace(left=take.left[0])).tolist() == [[0, 1000]]

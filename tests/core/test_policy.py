@@ -8,13 +8,13 @@ import pytest
 from longshore.core.errors import InputError
 from longshore.core.forward import Op
 from longshore.core.policy import Envelope, Interval, Weight, check_policy, weight_values
-from policy_samples import FEATURES, deepsets_ops, make_dial, make_fixed, make_hybrid, make_policy
+from policy_samples import FEATURES, deepsets_ops, make_dial, make_fixed, make_hybrid, make_own, make_policy
 
 ONE = {"one": np.ones(1, np.float32)}
 BY_PRIOR = (Op("scale", ("prior",), "score", ("one",)),)
 
 
-@pytest.mark.parametrize("policy", [make_policy(), make_dial(), make_hybrid("random"), make_fixed(7)])
+@pytest.mark.parametrize("policy", [make_policy(), make_dial(), make_hybrid("random"), make_fixed(7), make_own()])
 def test_sound_policies_pass(policy: Any):
     check_policy(policy)
 
@@ -34,6 +34,8 @@ def test_sound_policies_pass(policy: Any):
         pytest.param({"metrics": {"reward": Interval(1, np.inf, 2)}}, "metric `reward`", id="infinite interval"),
         pytest.param({"preference": (Weight("watts", -1.0),)}, "weight of 0 or more", id="negative weight"),
         pytest.param({"preference": (Weight("a", 1.0), Weight("a", 1.0))}, "each once", id="a term twice"),
+        pytest.param({"tie_tolerance": -1.0}, "tie tolerance -1.0, expected a finite", id="negative tolerance"),
+        pytest.param({"tie_tolerance": np.inf}, "tie tolerance inf, expected a finite", id="infinite tolerance"),
         pytest.param({"ops": BY_PRIOR, "tensors": ONE}, "expected \\(0,\\)", id="reads a prior that it has not"),
         pytest.param(
             {"ops": BY_PRIOR, "tensors": {"one": np.ones(1)}, "prior": "random"}, "type float64", id="double precision"

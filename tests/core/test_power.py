@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 
+import jax_support
 from longshore.core.arrays import ClusterArrays
-from longshore.core.errors import UnknownNameError
+from longshore.core.gpu import Take
 from longshore.core.node import NodePower
 from longshore.core.pod import GpuRequest
 from longshore.core.power import (
+    active_sockets,
     added_watts,
     cluster_watts,
+    gpu_watts,
     node_watts,
-    pwr_gpu_watts,
     pwr_node_watts,
+    sockets,
     use_ratio,
     watts_at,
 )
@@ -70,37 +73,53 @@ def test_added_watts_are_what_a_placement_adds(to: str, switch_off_idle: bool) -
     assert added_watts(step.before, step.pod_class, switch_off_idle)[step.node] == pytest.approx(difference)
 
 
-def gpu_cluster() -> tuple[ClusterArrays, list[str]]:
+def gpu_cluster() -> ClusterArrays:
     """96 vCPU with 8 T4 of which one is shared; 64 vCPU with 2 V100M32, idle; 6 vCPU without GPUs."""
-    models = ["T4", "V100M32", ""]
     nodes = [
-        node("a", 96_000, gpu_count=8, gpu_model=models[0]),
-        node("b", 64_000, gpu_count=2, gpu_model=models[1]),
+        node("a", 96_000, gpu_count=8, gpu_model="T4"),
+        node("b", 64_000, gpu_count=2, gpu_model="V100M32"),
         node("c", 6_000),
     ]
     on = {"a": [spec(33_000, gpu=GpuRequest(1, 300))], "c": [spec(100)]}
-    return transition(nodes, on, "a", padded_nodes=4).before, models
+    return transition(nodes, on, "a", padded_nodes=4).before
 
 
 def test_pwr_counts_busy_gpus_and_sockets() -> None:
-    arrays, models = gpu_cluster()
-    watts = pwr_node_watts(arrays, pwr_gpu_watts(models, num_rows=4))
     # a: 48 cores = 3 sockets; 31 whole cores are free, so 17 work = 2 sockets. b: 32 cores = 2 sockets, idle.
     # c: 3 cores = 1 socket, active as soon as anything runs.
-    assert list(watts) == [7 * 10 + 70 + 2 * 120 + 15, 2 * 30 + 2 * 15, 120, 0]
+    assert list(pwr_node_watts(gpu_cluster())) == [7 * 10 + 70 + 2 * 120 + 15, 2 * 30 + 2 * 15, 120, 0]
 
 
-def test_pwr_answers_what_if_for_many_states_at_once() -> None:
-    arrays, models = gpu_cluster()
-    free = arrays.nodes.gpu_capacity - arrays.state.gpu_used
-    on_busy, on_idle = free.copy(), free.copy()
-    on_busy[0, 0] -= 300
-    on_idle[0, 1] -= 300
-    table = pwr_gpu_watts(models, num_rows=4)
-    watts = pwr_node_watts(arrays, table, free_milli=np.stack([on_busy, on_idle]))
-    assert list(watts[:, 0] - pwr_node_watts(arrays, table)[0]) == [0.0, 60.0]
+@pytest.mark.parametrize(
+    ("left", "milli", "count", "cpu_millis", "want"),
+    [
+        (700, 300, 1, 0, [0.0, 0.0]),  # the shared one is busy already
+        (1000, 300, 1, 0, [60.0, 270.0]),
+        (1000, 1000, 2, 0, [120.0, 540.0]),
+        (0, 0, 0, 1, [0.0, 105.0]),  # 1 milli-CPU wakes a core, and its socket
+        (0, 0, 0, 33_000, [105.0, 210.0]),
+    ],
+)
+def test_pwr_answers_what_if(left: int, milli: int, count: int, cpu_millis: int, want: list[float]) -> None:
+    arrays = gpu_cluster()
+    take = Take(np.full(4, left), np.full(4, milli), np.asarray(count))
+    assert list((pwr_node_watts(arrays, take, np.asarray(cpu_millis)) - pwr_node_watts(arrays))[:2]) == want
 
 
-def test_pwr_refuses_unknown_gpu_models() -> None:
-    with pytest.raises(UnknownNameError, match="unknown GPU model `V100M64`"):
-        pwr_gpu_watts(["V100M64"])
+@pytest.mark.parametrize(("used", "want"), [(0, 0), (1, 1), (32000, 1), (32001, 2), (96000, 3), (99000, 3)])
+def test_a_socket_is_active_from_its_first_core_on(used: int, want: int) -> None:
+    assert active_sockets(np.array([96000]), np.array([96000 - used])).tolist() == [want]
+
+
+def test_sockets_are_counted_up() -> None:
+    assert sockets(np.array([8000, 32000, 33000, 96000, 104000])).tolist() == [1, 1, 2, 3, 4]
+
+
+def test_pwr_draws_the_same_in_jax() -> None:
+    arrays = gpu_cluster()
+    assert pwr_node_watts(jax_support.to_jax(arrays)).tolist() == pwr_node_watts(arrays).tolist()
+
+
+def test_pwr_gives_unknown_gpu_models_middling_watts() -> None:
+    assert gpu_watts("T4") == (10.0, 70.0)
+    assert gpu_watts("V100M64") == (30.0, 250.0)

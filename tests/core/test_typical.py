@@ -55,6 +55,12 @@ def test_typical_pods_do_not_depend_on_the_order_of_pods() -> None:
     assert [kind.cpu_millis for kind in typical_pods(some)] == [4000, 500, 100]
 
 
+def test_of_kinds_that_are_equally_frequent_the_larger_comes_first() -> None:
+    """By CPU, then by the part of a GPU, then by their number: FGD's own order."""
+    some = pods((2, SHARE.cpu(500).gpu(4)), (2, SHARE.cpu(500).gpu(1, 900)), (2, SHARE.cpu(500).gpu(2)))
+    assert [kind.gpu for kind in typical_pods(some)] == [GpuRequest(4, 1000), GpuRequest(2, 1000), GpuRequest(1, 900)]
+
+
 @given(st.lists(st.sampled_from([SHARE, WHOLE, PLAIN, SHARE.cpu(1), WHOLE.gpu(4)]), max_size=60))
 def test_typical_pods_cover_most_pods_and_share_out_all(builders: list[PodBuilder]) -> None:
     some = [builder.build() for builder in builders]

@@ -11,7 +11,7 @@ from longshore.training.plan import Plan
 
 
 def finished(trainer: str, seconds: float, is_reached: bool = True) -> Race:
-    return Race(trainer, 0, seconds, 100, 118.0 if is_reached else 90.0, is_reached)
+    return Race("test1", trainer, 0, seconds, 100, 118.0 if is_reached else 90.0, is_reached)
 
 
 def test_summaries_compare_medians():
@@ -32,6 +32,11 @@ def test_summaries_give_a_bound_where_the_plain_loop_did_not_arrive():
 def test_summaries_do_not_count_a_return_that_ours_did_not_reach():
     (found,) = training_speed.summaries([finished("dqn", 1.0, is_reached=False), finished(PLAIN, 600.0)])
     assert found["is_met"] is False
+
+
+def test_a_goal_has_the_workloads_own_nodes_unless_it_says_others():
+    assert Goal().workload_config == {}
+    assert Goal(nodes=16).workload_config == {"nodes": 16}
 
 
 def test_summaries_need_both_sides():

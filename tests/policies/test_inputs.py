@@ -14,13 +14,13 @@ from longshore import filters
 from longshore.core.choose import choose
 from longshore.core.encode import encode
 from longshore.core.features import features
-from longshore.core.forward import Inputs
+from longshore.core.forward import POD_KINDS, Inputs, Op
 from longshore.core.ops import Array
 from longshore.core.place import place
 from longshore.core.queries import ZONE_KEY
 from longshore.core.snapshot import Service
 from longshore.policies import REGISTRY
-from longshore.policies.inputs import places, policy_inputs
+from longshore.policies.inputs import Reads, places, pod_kind, policy_inputs, with_rows
 from uniform import device_clusters, oracle_clusters
 
 FEATURES = ("after_cpu_used", "latency", "is_feasible")
@@ -99,6 +99,21 @@ def test_inputs_are_equal_in_numpy_and_jax(prior: str | None):
         jax_support.assert_same_trees(found._replace(rows=0), want._replace(rows=0))
 
 
+@pytest.mark.parametrize("kind", ["app", "pod_kind"])
+def test_only_what_is_read_is_computed(kind: str):
+    cluster = device_clusters(1)[0]
+    arrays, pod_class = cluster.encoded.arrays, np.asarray(cluster.pod_class)
+    rows = np.zeros((len(arrays.nodes.is_real), 1), np.float32)
+    reads = Reads(app=False, pod_kind=False)._replace(**{kind: True})
+    found = with_rows(rows, arrays, pod_class, arrays.nodes.is_real, None, NO_PREFERENCE, reads)
+    assert [name for name in ("app", "pod_kind") if getattr(found, name).size] == [kind]
+
+
+def test_what_operations_read_is_found():
+    assert Reads.of((Op("mean_app", ("rows",), "x"),)) == Reads(app=True, pod_kind=False)
+    assert Reads.of((Op("mixed", ("rows", "pod_kind"), "score", ("w", "b")),)) == Reads(app=False, pod_kind=True)
+
+
 def test_rows_are_the_features_asked_for():
     cluster = device_clusters(1)[0]
     arrays, pod_class = cluster.encoded.arrays, np.asarray(cluster.pod_class)
@@ -144,3 +159,14 @@ def test_without_any_spread_term_nothing_is_counted():
     feasible = encoded.arrays.nodes.is_real
     found = policy_inputs(encoded.arrays, np.asarray(0), feasible, FEATURES, None, NO_PREFERENCE)
     assert not found.app.any()
+
+
+def test_every_class_of_pods_is_of_one_kind():
+    for cluster in device_clusters(4):
+        arrays, classes = cluster.encoded.arrays, np.arange(len(cluster.encoded.specs))
+        found = pod_kind(arrays, classes)
+        assert found.shape == (len(classes), len(POD_KINDS))
+        assert found.dtype == np.float32
+        assert (found.sum(axis=1) == 1).all()
+        for pod_class in classes:
+            np.testing.assert_array_equal(pod_kind(arrays, np.asarray(pod_class)), found[pod_class])

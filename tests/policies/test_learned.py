@@ -7,18 +7,23 @@ import numpy as np
 import pytest
 
 import jax_support
+from builders import make_node, make_pod, make_snapshot
 from longshore import filters
+from longshore.core.arrays import rows_of
 from longshore.core.bundle import read_bundle, write_bundle
-from longshore.core.choose import choose
+from longshore.core.choose import TIE_TOLERANCE, choose
+from longshore.core.encode import encode
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.forward import forward
+from longshore.core.features import feature_specs
+from longshore.core.forward import Op, forward
+from longshore.core.gpu import take_fullest
 from longshore.core.ops import Array
-from longshore.core.policy import Policy
+from longshore.core.policy import Envelope, Policy
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import policy_inputs
 from longshore.policies.learned import learned
-from policy_samples import FEATURES, make_dial, make_fixed, make_hybrid, make_policy
+from policy_samples import FEATURES, OWN_FEATURES, make_dial, make_fixed, make_hybrid, make_own, make_policy
 from uniform import PADDED_NODES, Cluster, device_clusters
 
 SAMPLES = [
@@ -26,6 +31,7 @@ SAMPLES = [
     pytest.param(make_hybrid("energy-latency"), id="hybrid"),
     pytest.param(make_dial(), id="with a preference"),
     pytest.param(make_fixed(PADDED_NODES), id="of fixed size"),
+    pytest.param(make_own(), id="of single nodes"),
 ]
 
 
@@ -115,3 +121,81 @@ def test_a_reloaded_policy_defers_if_it_may(may_defer: bool):
         feasible = filters.feasible(cluster.uniform, np.asarray(cluster.pod_class))
         node = int(heuristic.choose(cluster.uniform, score(heuristic, cluster), feasible))
         assert (node >= 0) == (feasible.any() and not may_defer)
+
+
+def test_a_policy_of_the_nodes_own_rows_looks_at_one_node_at_a_time():
+    assert learned(make_own()).by_node is not None
+    assert learned(make_own(tie_tolerance=0.5)).tie_tolerance == 0.5
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(make_policy(), id="pools over nodes"),
+        pytest.param(make_hybrid("fgd"), id="corrects a heuristic"),
+        pytest.param(make_own(features=feature_specs((*OWN_FEATURES[1:], "gpu_size"))), id="reads others' sizes"),
+        pytest.param(make_own(may_defer=True), id="may defer"),
+    ],
+)
+def test_other_policies_look_at_the_cluster(policy: Policy):
+    heuristic = learned(policy)
+    assert heuristic.by_node is None
+    assert heuristic.may_defer == policy.may_defer
+
+
+def test_scores_of_single_nodes_are_those_of_the_network():
+    policy = make_own()
+    for cluster in device_clusters(16):
+        arrays, pod_class = cluster.uniform, np.asarray(cluster.pod_class)
+        feasible = filters.feasible(arrays, pod_class)
+        inputs = policy_inputs(arrays, pod_class, feasible, OWN_FEATURES, None, np.zeros(0))
+        want = forward(policy.ops, policy.tensors, inputs)["score"]
+        np.testing.assert_allclose(score(learned(policy), cluster), want, rtol=0, atol=1e-5)
+
+
+def test_many_classes_on_one_node_score_as_one_class_on_many_nodes():
+    heuristic = learned(make_own())
+    rule = heuristic.by_node
+    assert rule is not None
+    for cluster in device_clusters(8):
+        arrays, classes = cluster.encoded.arrays, np.arange(len(cluster.encoded.specs))
+        want = np.stack([heuristic.score(arrays, pod_class, arrays.nodes.is_real) for pod_class in classes], axis=1)
+        for node in range(cluster.num_nodes):
+            alone = rows_of(arrays, slice(node, node + 1))
+            found = rule.facts(alone, classes, take_fullest(alone, classes))
+            assert found.shape == (1, len(classes))
+            np.testing.assert_allclose(found[0], want[node], rtol=0, atol=1e-5)
+
+
+def test_many_classes_on_one_node_score_the_same_in_jax():
+    rule = learned(make_own()).by_node
+    assert rule is not None
+    look = jax.jit(lambda alone, classes: rule.facts(alone, classes, take_fullest(alone, classes)))
+    cluster = device_clusters(4)[3]
+    classes = np.arange(len(cluster.encoded.specs))
+    for node in range(cluster.num_nodes):
+        alone = rows_of(cluster.encoded.arrays, slice(node, node + 1))
+        want = rule.facts(alone, classes, take_fullest(alone, classes))
+        np.testing.assert_allclose(look(jax_support.to_jax(alone), classes), want, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("tie_tolerance", "want"), [(TIE_TOLERANCE, "c"), (0.5, "b"), (1.0, "a")])
+@pytest.mark.parametrize("features", [("node_cpu_used",), ("node_cpu_used", "cluster_cpu_mean")], ids=["own", "plain"])
+def test_a_reloaded_policy_gives_ties_to_the_lowest_name(features: tuple[str, ...], tie_tolerance: float, want: str):
+    weights = np.zeros((len(features), 1), np.float32)
+    weights[0] = 2.0
+    policy = make_policy(
+        features=feature_specs(features),
+        ops=(Op("linear", ("rows",), "score", ("w", "b")),),
+        tensors={"w": weights, "b": np.zeros(1, np.float32)},
+        envelope=Envelope((0.0,) * len(features), (1.0,) * len(features)),
+        tie_tolerance=tie_tolerance,
+    )
+    heuristic = learned(read_bundle(write_bundle(policy)))
+    # Used by 0, 0.3 and 0.5 of their CPU: they score 0, 0.6 and 1.
+    running = (make_pod("q").cpu(1200).on("b"), make_pod("r").cpu(2000).on("c"))
+    encoded = encode(make_snapshot(*map(make_node, "abc"), make_pod("p").cpu(1), *running))
+    arrays, pod_class = encoded.arrays, np.asarray(encoded.class_of(encoded.snapshot.pods[0]))
+    scores = heuristic.score(arrays, pod_class, arrays.nodes.is_real)
+    np.testing.assert_allclose(scores[:3], [0.0, 0.6, 1.0], atol=1e-6)
+    assert encoded.node_names[int(heuristic.choose(arrays, scores, arrays.nodes.is_real))] == want

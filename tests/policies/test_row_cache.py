@@ -28,6 +28,12 @@ from longshore.policies.row_cache import RowCache
 from policy_samples import make_dial, make_fixed, make_hybrid, make_policy
 
 
+@pytest.fixture(autouse=True)
+def many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the clusters of these tests, which are small, for large ones."""
+    monkeypatch.setattr(row_cache, "FEW_NODES", 0)
+
+
 def trained(network: str, *, features: tuple[str, ...] = ALL, seed: int = 0, **changes: Any) -> Policy:
     """Make a policy of a real network, its weights large enough for differences to show."""
     blueprint = NETWORKS.load(network)().build(Sizes(len(features), 0))
@@ -292,3 +298,13 @@ def test_memory_is_bounded_and_the_class_of_longest_ago_goes(monkeypatch: pytest
     for pod_class, num_computed in ((0, 1), (1, 1), (0, 0), (2, 1), (0, 0), (1, 1)):
         score(kept, arrays, pod_class)
         assert len(counter.taken()) == num_computed
+
+
+def test_few_nodes_are_scored_bit_for_bit_as_by_the_plain_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_cache, "FEW_NODES", 100)
+    arrays, policy = small().arrays, trained("deepsets")
+    kept = learned(policy, keeps_rows=True)
+    for node in (0, 3, 1):
+        arrays = with_pod(arrays, 0, node, 1)
+        for pod_class in (0, 1):
+            np.testing.assert_array_equal(score(kept, arrays, pod_class), score(learned(policy), arrays, pod_class))

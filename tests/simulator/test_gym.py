@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -12,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 from longshore import filters, policies
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.features import ALL, features
+from longshore.core.features import ALL, default_names, features
 from longshore.simulator.gym import ID, PlacementEnv, PlacementVectorEnv, _Programs, programs
 from longshore.simulator.params import compile_trace
 from longshore.simulator.reference import Reference
@@ -71,7 +72,7 @@ def test_a_random_masked_rollout_ends_with_the_trace() -> None:
         assert mask.shape == (4,)
         assert mask[-1]
         # The mask is also a column, so that a policy can see it.
-        assert (rows[:, ALL.index("is_feasible")] == mask[:-1]).all()
+        assert (rows[:, default_names(has_gpus=False).index("is_feasible")] == mask[:-1]).all()
         rows, reward, is_over, is_truncated, info = env.step(masked_choice(mask, generator))
         assert rows in env.observation_space
         assert not is_truncated
@@ -223,6 +224,23 @@ def test_nothing_is_compiled_again_for_another_seed() -> None:
     assert programs_of(env).reset._cache_size() == 1
     assert programs_of(env).step._cache_size() == 1
     assert programs_of(env).step_many._cache_size() == 1
+
+
+def test_observations_of_clusters_without_gpus_leave_gpus_in_detail_out() -> None:
+    assert make().observation_space.shape == (3, len(default_names(has_gpus=False)))
+    assert make(features=ALL).observation_space.shape == (3, len(ALL))
+
+
+def test_observations_of_clusters_with_gpus_have_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_gpus(name: str, parameters: Any) -> Any:
+        trace = build_workload(name, parameters).trace(0)
+        nodes = tuple(replace(node, gpu_count=1) for node in trace.nodes)
+        return SimpleNamespace(trace=lambda _seed: replace(trace, nodes=nodes))
+
+    monkeypatch.setattr("longshore.simulator.gym.build_workload", with_gpus)
+    env = PlacementEnv(**SMALL)
+    assert env.observation_space.shape == (3, len(ALL))
+    assert env.reset(seed=0)[0].shape == (3, len(ALL))
 
 
 def test_spaces_follow_the_arguments() -> None:

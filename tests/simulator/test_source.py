@@ -40,6 +40,11 @@ def test_several_seeds_come_in_one_shape_even_if_the_last_is_the_largest() -> No
     assert {tuple(shapes_of(one)) for one in found} == {source.shapes}
 
 
+def test_gpus_of_nodes_are_seen() -> None:
+    assert not TraceSource(_Growing()).has_gpus
+    assert TraceSource(_WithGpus()).has_gpus
+
+
 def test_what_is_filled_up_plays_alike() -> None:
     workload = build_workload("diurnal", {"nodes": 6, "pods": 60, "load": 0.9})
     source = TraceSource(workload)
@@ -94,3 +99,12 @@ class _Zoned:
             for number, name in enumerate("abc")
         )
         return replace(build_workload("test1", {"nodes": 3, "pods": 2}).trace(seed), nodes=nodes, events=())
+
+
+@dataclass(frozen=True)
+class _WithGpus:
+    """A workload of whose nodes the first has a GPU."""
+
+    def trace(self, seed: int) -> Trace:
+        plain = _Growing().trace(seed)
+        return replace(plain, nodes=(replace(plain.nodes[0], gpu_count=1), *plain.nodes[1:]))

@@ -30,6 +30,14 @@ def test_what_never_varies_is_left_out() -> None:
     assert not {"pod_cpu", "pod_gpu", "gpu_size", "cost"} & set(found)
 
 
+def test_gpus_are_looked_at_in_detail_where_there_are_some() -> None:
+    nodes = (make_node("a").gpu(2, "T4").build(), make_node("b").gpu(1, "A100").build())
+    pods = [make_pod(f"p{number}").cpu(100).gpu(1, 300).build() for number in range(6)]
+    trace = Trace(nodes, tuple(Create(float(number), pod) for number, pod in enumerate(pods)))
+    found = probe([compile_trace(trace)], parse_objective("ee"), UPSTREAM).features
+    assert {"gpu_left_after", "gpu_opens", "gpu_devices", "gpu_busy_watts"} <= set(found)
+
+
 def test_what_varies_from_trace_to_trace_is_kept() -> None:
     found = probe(compiled("memory-pods", pods=20), parse_objective("compress"), UPSTREAM).features
     assert "pod_memory" in found

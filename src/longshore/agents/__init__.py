@@ -26,6 +26,7 @@ NETWORKS = Registry(
         "mlp": "longshore.agents.networks.mlp:Mlp",
         "deepsets": "longshore.agents.networks.deepsets:DeepSets",
         "gnn": "longshore.agents.networks.gnn:Gnn",
+        "kinds": "longshore.agents.networks.kinds:Kinds",
     },
     "longshore.networks",
 )

@@ -119,11 +119,14 @@ def inference(
 
 
 def training(
-    workload: Annotated[str, typer.Option(help="What is trained on.")] = "test1",
-    objective: Annotated[str, typer.Option(help="What is rewarded.")] = "el-rl",
-    target: Annotated[float, typer.Option(help="Return on the selection traces to reach.")] = 117.4,
-    seeds: Annotated[int, typer.Option(help="Trainings of each kind; the ratio is that of the medians.", min=1)] = 3,
-    limit_seconds: Annotated[float, typer.Option(help="How long a training may take.", min=0)] = 600.0,
+    workload: Annotated[
+        str | None, typer.Option(help="What is trained on, in place of the three goals that are measured.")
+    ] = None,
+    objective: Annotated[str, typer.Option(help="With a workload: what is rewarded.")] = "el-rl",
+    target: Annotated[float, typer.Option(help="With a workload: return on the selection traces to reach.")] = 117.4,
+    nodes: Annotated[int, typer.Option(help="With a workload: its nodes; 0 = its own number.", min=0)] = 0,
+    seeds: Annotated[int, typer.Option(help="Trainings of each kind; the ratio is that of the medians.", min=1)] = 1,
+    limit_seconds: Annotated[float, typer.Option(help="How long a training may take.", min=0)] = 200.0,
     device: Annotated[
         str | None, typer.Option(help="`cpu` or `gpu`: measure steps per second there instead of the race.")
     ] = None,
@@ -141,10 +144,18 @@ def training(
         payload: dict[str, object] = {"cells": [cell._asdict() for cell in cells]}
         emit(json_mode, payload, lambda: write_table(headers, [tuple(map(_number, cell)) for cell in cells]))
         return
-    goal = training_speed.Goal(workload, objective, target, limit_seconds)
-    races = training_speed.race(goal, range(seeds), tell=note)
-    compared = training_speed.summaries(races)
-    payload = {"goal": goal._asdict(), "races": [one._asdict() for one in races], "compared": compared}
+    given = None if workload is None else training_speed.Goal(workload, objective, target, nodes)
+    goals = [goal._replace(limit_seconds=limit_seconds) for goal in ([given] if given else training_speed.GOALS)]
+    races, compared = [], []
+    for goal in goals:
+        found = training_speed.race(goal, range(seeds), tell=note)
+        races += found
+        compared += training_speed.summaries(found)
+    payload = {
+        "goals": [goal._asdict() for goal in goals],
+        "races": [one._asdict() for one in races],
+        "compared": compared,
+    }
     emit(json_mode, payload, lambda: _render_training(races, compared))
 
 
@@ -154,7 +165,7 @@ def _render_training(races: "Sequence[Race]", compared: "Sequence[Mapping[str, o
         at_most = "at most " if one["is_upper_bound"] else ""
         verdict = "met" if one["is_met"] else "not met"
         print(
-            f"{one['trainer']}: {one['seconds']:.1f} s, plain loop {one['plain_seconds']:.1f} s, "
+            f"{one['workload']}, {one['trainer']}: {one['seconds']:.1f} s, plain loop {one['plain_seconds']:.1f} s, "
             f"ratio {at_most}{one['ratio']:.3f}; bar {one['bar']:.3f}: {verdict}"
         )
 

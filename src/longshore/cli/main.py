@@ -28,6 +28,7 @@ COMMANDS = (
     "longshore.cli.train",
     "longshore.cli.sweep",
     "longshore.cli.evaluate",
+    "longshore.cli.table",
     "longshore.cli.models",
     "longshore.cli.demo",
     "longshore.cli.notebook",

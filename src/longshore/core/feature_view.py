@@ -5,25 +5,42 @@ would find that out by itself). Everything is over all nodes at once; pools are 
 of some of the nodes alone: for features that depend on no other node, by whoever keeps the rest (`policies.row_cache`).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from longshore.core import gpu
+from longshore.core import fragmentation, gpu
 from longshore.core.arrays import ClusterArrays, SpreadTerms, Terms, rows_of
-from longshore.core.fragmentation import node_fragment
+from longshore.core.fragmentation import Offer
+from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
-from longshore.core.power import CPU_COLUMN, watts_at
+from longshore.core.power import CPU_COLUMN, cpu_millis_left, watts_at
 from longshore.core.resources import CORE_RESOURCES, MEMORY
-from longshore.core.topology import domain_sums
+from longshore.core.topology import domain_sums, sums_of_domains
 
 MEMORY_COLUMN = CORE_RESOURCES.index(MEMORY)
 
 
 _BOTH = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
 """The columns of CPU and memory, which stand side by side."""
+_OF_NODES = (
+    "xp",
+    "is_real",
+    "is_all_real",
+    "num_real",
+    "largest",
+    "_sizes",
+    "_allocatable",
+    "_largest_sizes",
+    "_asked",
+    "_curves",
+    "_has_own_domain",
+)
+"""What of a view depends on the nodes and classes alone."""
 
 
 class _kept:  # noqa: N801 — a decorator
@@ -45,15 +62,26 @@ class Largest(NamedTuple):
     watts: Array
 
 
+class _Curves(NamedTuple):
+    """Curves of all nodes, one behind the other."""
+
+    points: Array  # [nodes · points] float64 watts
+    rises: Array  # [nodes · points] float64; to the next point, 0 at the last
+    first: Array  # [nodes] float64; place of the node's first point
+    steps: Array  # [nodes] float64; of the curve; 0 for a node without CPU, which is idle as a load
+
+
 @dataclass(frozen=True)
 class View:
     """A cluster as one pod sees it."""
 
     arrays: ClusterArrays
-    pod_class: Array  # [] int
+    pod_class: Array  # [] int; or, where the cluster is a single node, [classes]: features are of classes then
     feasible: Array  # [nodes] bool
     known_largest: Largest | None = None
     """Of the whole cluster, where the view is of a part of it."""
+    known_take: Take | None = None
+    """What the pod takes from the GPUs, where that is decided."""
 
     def part(self, index: Any) -> "View":
         """Return the view of some nodes alone; what is by the largest node stays by the largest of all.
@@ -61,6 +89,17 @@ class View:
         Only features that depend on no other node can be computed from it.
         """
         return View(rows_of(self.arrays, index), self.pod_class, self.feasible[index], self.largest)
+
+    def later(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> "View":
+        """Return the view of the same nodes and classes at another moment; what depends on them alone is kept."""
+        view = View(arrays, pod_class, feasible)
+        view.__dict__.update(self._of_nodes)
+        return view
+
+    @_kept
+    def _of_nodes(self) -> dict[str, Any]:
+        """Return what depends on nodes and classes alone, by name."""
+        return {name: getattr(self, name) for name in _OF_NODES}
 
     @_kept
     def xp(self) -> Any:
@@ -75,27 +114,43 @@ class View:
     @_kept
     def is_on(self) -> Array:
         """Say which nodes have a pod [nodes]."""
-        return self.is_real & (self.arrays.state.pod_count > 0)
+        return self.real(self.arrays.state.pod_count > 0, False)
 
     @_kept
     def cpu_used(self) -> Array:
         """Return the requested share of CPU [nodes], 0 to 1."""
-        return self._shares_now[0] if self.xp is np else self._share(CPU_COLUMN, 0)
+        return self._shares[0, 0] if self._has_all_at_once else self._share(CPU_COLUMN, 0)
 
     @_kept
     def memory_used(self) -> Array:
         """Return the requested share of memory [nodes], 0 to 1."""
-        return self._shares_now[1] if self.xp is np else self._share(MEMORY_COLUMN, 0)
+        return self._shares[0, 1] if self._has_all_at_once else self._share(MEMORY_COLUMN, 0)
 
     @_kept
     def cpu_after(self) -> Array:
         """Return the requested share of CPU with the pod on the node [nodes], 0 to 1."""
-        return self._shares_after[0] if self.xp is np else self._share(CPU_COLUMN, self.request(CPU_COLUMN))
+        return self._shares[1, 0] if self._has_all_at_once else self._share(CPU_COLUMN, self.request(CPU_COLUMN))
 
     @_kept
     def memory_after(self) -> Array:
         """Return the requested share of memory with the pod on the node [nodes], 0 to 1."""
-        return self._shares_after[1] if self.xp is np else self._share(MEMORY_COLUMN, self.request(MEMORY_COLUMN))
+        return self._shares[1, 1] if self._has_all_at_once else self._share(MEMORY_COLUMN, self.request(MEMORY_COLUMN))
+
+    @_kept
+    def pods_used(self) -> Array:
+        """Return the pods by the number that the node allows [nodes], 0 to 1."""
+        return self._shares[0, 2] if self._has_all_at_once else self._share_of_pods(0)
+
+    @_kept
+    def pods_after(self) -> Array:
+        """Return the same with the pod on the node [nodes], 0 to 1."""
+        return self._shares[1, 2] if self._has_all_at_once else self._share_of_pods(1)
+
+    @_kept
+    def free(self) -> Array:
+        """Return CPU and memory that are not requested, by the largest node's [2, nodes], 0 to 1."""
+        requested = self._amounts[0, :2] if self._has_all_at_once else self.arrays.state.requested[:, _BOTH].T
+        return self.cut((self._allocatable - requested) / self._largest_sizes)
 
     @_kept
     def cpu_mean(self) -> Array:
@@ -110,7 +165,7 @@ class View:
     @_kept
     def num_real(self) -> Array:
         """Return the number of nodes, 1 where there are none."""
-        return self.xp.maximum(self.is_real.sum(), 1)
+        return max(int(self.is_real.sum()), 1) if self.xp is np else self.xp.maximum(self.is_real.sum(), 1)
 
     @_kept
     def is_all_real(self) -> bool:
@@ -130,12 +185,12 @@ class View:
     @_kept
     def watts_now(self) -> Array:
         """Return what the node's curve says [nodes], as if it was on."""
-        return watts_at(self.arrays.nodes.power_curve, self.cpu_used * self._has_cpu)
+        return self._watts[0] if self._has_all_at_once else self._watts_at(self.cpu_used)
 
     @_kept
     def watts_after(self) -> Array:
         """Return what the node's curve says with the pod on the node [nodes]."""
-        return watts_at(self.arrays.nodes.power_curve, self.cpu_after * self._has_cpu)
+        return self._watts[1] if self._has_all_at_once else self._watts_at(self.cpu_after)
 
     @_kept
     def gpu_milli(self) -> Array:
@@ -143,17 +198,85 @@ class View:
         return self.arrays.nodes.gpu_capacity.sum(axis=1)
 
     @_kept
+    def take(self) -> Take:
+        """Return what the pod takes from the GPUs: what it was said to, or what fits best."""
+        if self.known_take is not None:
+            return self.known_take
+        return gpu.take_fullest(self.arrays, self.pod_class)
+
+    @_kept
+    def taken_milli(self) -> Array:
+        """Return what the pod takes of all GPUs together [nodes]."""
+        return self.take.count * self.take.milli
+
+    @_kept
+    def wants_share(self) -> Array:
+        """Say whether the pod wants a part of a GPU."""
+        return (self.take.milli > 0) & (self.take.milli < gpu.WHOLE_GPU_MILLI)
+
+    @_kept
+    def gpu_idle(self) -> Array:
+        """Return what is left of all GPUs of a node together [nodes]."""
+        return self.xp.maximum(gpu.free_milli(self.arrays), 0).sum(axis=1)
+
+    @_kept
+    def num_free(self) -> Array:
+        """Return the GPUs of a node that nobody uses [nodes]."""
+        nodes = self.arrays.nodes
+        return ((nodes.gpu_capacity > 0) & (self.arrays.state.gpu_used == 0)).sum(axis=1)
+
+    @_kept
+    def num_free_after(self) -> Array:
+        """Return the same with the pod on the node [nodes]."""
+        return self.num_free - self.xp.where(self.take.left >= gpu.WHOLE_GPU_MILLI, self.take.count, 0)
+
+    @_kept
+    def cpu_left(self) -> Array:
+        """Return the CPU of a node that is left [nodes]."""
+        return cpu_millis_left(self.arrays)
+
+    @_kept
+    def cpu_left_after(self) -> Array:
+        """Return the same with the pod on the node [nodes]."""
+        return self.cpu_left - self.request(CPU_COLUMN)
+
+    @_kept
+    def offers(self) -> Offer:
+        """Return what the GPUs offer to typical pods."""
+        return fragmentation.offers(self.arrays)
+
+    @_kept
     def fragment(self) -> Array:
         """Return the milli-GPU of every node that are free and of no use to typical pods [nodes]."""
-        return node_fragment(self.arrays)
+        return fragmentation.fragment(self.arrays, self.offers, self.gpu_idle, self.cpu_left)
 
     @_kept
     def fragment_after(self) -> Array:
-        """Return the same with the pod on the node, on the GPUs that fit best [nodes]."""
-        state, nodes = self.arrays.state, self.arrays.nodes
-        free = gpu.free_milli(self.arrays) - gpu.best_fit(self.arrays, self.pod_class)
-        cpu = nodes.allocatable[:, CPU_COLUMN] - state.requested[:, CPU_COLUMN] - self.request(CPU_COLUMN)
-        return node_fragment(self.arrays, free, cpu)
+        """Return the same with the pod on the node [nodes]."""
+        idle = self.gpu_idle - self.taken_milli
+        return fragmentation.fragment_after(self.arrays, self.offers, self.take, idle, self.cpu_left_after)
+
+    @_kept
+    def potential(self) -> Array:
+        """Return the milli-GPU of every node that typical pods could use [nodes]."""
+        return fragmentation.potential(self.arrays, self.offers, self.cpu_left)
+
+    @_kept
+    def potential_after(self) -> Array:
+        """Return the same with the pod on the node [nodes]."""
+        return fragmentation.potential_after(self.arrays, self.offers, self.take, self.cpu_left_after)
+
+    @_kept
+    def _has_own_domain(self) -> list[bool]:
+        """Say by which keys every node is a domain of its own, as by its host name, for NumPy."""
+        # Domains of a key are numbered from 2 without gaps: only then is there a number beyond that of the nodes.
+        domain = self.arrays.nodes.domain
+        return [bool(row.max(initial=0) > row.size) for row in domain]
+
+    @_kept
+    def _has_all_at_once(self) -> bool:
+        """Say whether `_amounts` and what follows from them serve: in NumPy, for one pod."""
+        return self.xp is np and np.ndim(self.pod_class) == 0
 
     @_kept
     def _has_cpu(self) -> Array:
@@ -161,19 +284,69 @@ class View:
         return self.arrays.nodes.allocatable[:, CPU_COLUMN] > 0
 
     @_kept
+    def _allocatable(self) -> Array:
+        """Return CPU and memory of every node, float64 [2, nodes]: exact, since they are below 2^53."""
+        return self.arrays.nodes.allocatable[:, _BOTH].T.astype(self.xp.float64)
+
+    @_kept
     def _sizes(self) -> Array:
-        """Return CPU and memory of every node, at least 1 [2, nodes]."""
-        return self.xp.maximum(self.arrays.nodes.allocatable[:, _BOTH].T, 1)
+        """Return CPU, memory and number of pods that every node has room for, at least 1, for NumPy [3, nodes]."""
+        sizes = np.empty((3, self._allocatable.shape[1]))
+        sizes[:2], sizes[2] = self._allocatable, self.arrays.nodes.allowed_pods
+        return np.maximum(sizes, 1.0)
 
     @_kept
-    def _shares_now(self) -> Array:
-        """Return both shares at once, for NumPy: few calls count there, and XLA finds what is needed [2, nodes]."""
-        return self.cut(self.arrays.state.requested[:, _BOTH].T / self._sizes)
+    def _asked(self) -> Array:
+        """Return CPU, memory and number of pods that a pod of every class takes, for NumPy [classes, 3, 1]."""
+        request = self.arrays.classes.request[:, _BOTH]
+        asked = np.ones((request.shape[0], 3, 1))
+        asked[:, :2, 0] = request
+        return asked
 
     @_kept
-    def _shares_after(self) -> Array:
-        requested = self.arrays.state.requested[:, _BOTH] + self.arrays.classes.request[self.pod_class, _BOTH]
-        return self.cut(requested.T / self._sizes)
+    def _largest_sizes(self) -> Array:
+        """Return CPU and memory of the largest node, infinite where none has any [2, 1]."""
+        most = self.xp.asarray([[self.largest.cpu], [self.largest.memory]])
+        return self.xp.where(most > 0, most, self.xp.inf)
+
+    @_kept
+    def _amounts(self) -> Array:
+        """Return CPU, memory and pods on every node, now and after, for NumPy [2, 3, nodes]: exact, as below 2^53.
+
+        All at once: few calls count there, and XLA finds by itself what is needed.
+        """
+        state = self.arrays.state
+        amounts = np.empty((2, 3, state.pod_count.shape[0]))
+        now, after = amounts
+        now[:2], now[2] = state.requested[:, _BOTH].T, state.pod_count
+        np.add(now, self._asked[self.pod_class], out=after)
+        return amounts
+
+    @_kept
+    def _shares(self) -> Array:
+        """Return the same by what the nodes have, 0 to 1 [2, 3, nodes]."""
+        return self.cut(self._amounts / self._sizes)
+
+    @_kept
+    def _curves(self) -> "_Curves":
+        """Return the nodes' curves as NumPy reads them fastest."""
+        curve = self.arrays.nodes.power_curve
+        rises = np.zeros(curve.shape)
+        rises[:, :-1] = curve[:, 1:] - curve[:, :-1]
+        points = curve.shape[1]
+        return _Curves(curve.ravel(), rises.ravel(), np.arange(0.0, curve.size, points), self._has_cpu * (points - 1.0))
+
+    @_kept
+    def _watts(self) -> Array:
+        """Return what the curves say now and after, for NumPy [2, nodes]: `core.power.watts_at` in fewer calls."""
+        curves = self._curves
+        position = self._shares[:, 0] * curves.steps
+        lower = np.floor(position)
+        place = (lower + curves.first).astype(np.intp)
+        return curves.points.take(place) + curves.rises.take(place) * (position - lower)
+
+    def _watts_at(self, cpu: Array) -> Array:
+        return watts_at(self.arrays.nodes.power_curve, cpu * self._has_cpu)
 
     def request(self, column: int) -> Array:
         """Return what the pod asks for of a resource."""
@@ -183,17 +356,28 @@ class View:
         """Return a class's row of `tables.weights` [nodes]."""
         return self.arrays.tables.weights[rows[self.pod_class]]
 
+    def has_terms(self, terms: Terms | SpreadTerms) -> bool:
+        """Say whether the pod's class has such terms, as far as that can be known: JAX traces its programs for all."""
+        return terms.query.shape[1] > 0 and (self.xp is not np or any(terms.query[self.pod_class].tolist()))
+
     def pods_near(self, terms: Terms | SpreadTerms, weights: Array = None) -> Array:
         """Add up the pods that each term counts in the node's domain, times their weights [nodes]."""
-        query, key = terms.query[self.pod_class], terms.key[self.pod_class]
-        if self.xp is np and not query.all():
-            # Most classes have fewer terms than there is room for.
-            used = query > 0
-            query, key, weights = query[used], key[used], None if weights is None else weights[used]
-        counts = self.arrays.state.counts[query]
+        query, key, counts = terms.query[self.pod_class], terms.key[self.pod_class], self.arrays.state.counts
+        if self.xp is np:
+            # Term by term, and most classes have fewer of them than there is room for.
+            used = [i for i, row in enumerate(query.tolist()) if row > 0]
+            sums = [self._in_domain(counts[query.item(i)], key.item(i)) for i in used]
+            if weights is not None:
+                sums = [counted * weights[i] for counted, i in zip(sums, used, strict=True)]
+            return reduce(np.add, sums)
+        counts = counts[query]
         if weights is not None:
             counts = counts * weights[:, None]
         return domain_sums(self.arrays, counts, self.arrays.nodes.domain[key]).sum(axis=0)
+
+    def _in_domain(self, counts: Array, key: int) -> Array:
+        """Sum counts [nodes] over each node's domain, back to [nodes]."""
+        return counts if self._has_own_domain[key] else sums_of_domains(counts, self.arrays.nodes.domain[key])
 
     def nothing(self) -> Array:
         """Return zeros [nodes]."""
@@ -208,6 +392,10 @@ class View:
         """Return v / (v + half): rises from 0 towards 1, and is one half at `half`."""
         values = self.xp.maximum(values, 0.0)
         return values / (values + half)
+
+    def signed_saturated(self, values: Array, half: float) -> Array:
+        """Return v / (|v| + half): from -1 to 1, and one half at `half`."""
+        return values / (self.xp.abs(values) + half)
 
     def limit(self, limits: Array, half: float) -> Array:
         """Return a class's limit, saturated; 0 where there is none."""
@@ -235,16 +423,29 @@ class View:
         """Return the largest of values that are not negative, 0 where there are no nodes."""
         return self.real(values, 0).max()
 
+    def deviation(self, values: Array, mean: Array) -> Array:
+        """Return the standard deviation over the nodes, 0 where there are none."""
+        apart = self.real(values - mean, 0.0)
+        if self.xp is np:
+            return math.sqrt(apart @ apart / self.num_real)
+        return self.xp.sqrt((apart**2).sum() / self.num_real)
+
     def real(self, values: Array, fill: float) -> Array:
         """Return values [nodes] with padding rows set to `fill`."""
         return values if self.is_all_real else self.xp.where(self.is_real, values, fill)
 
     def of_most(self, values: Array, most: Array = None) -> Array:
-        """Divide by the largest size of a value over the nodes, to -1..1; 0 where all are 0."""
+        """Divide by the largest size of a value over the nodes, to -1..1; 0 where all are 0.
+
+        Where the largest is given (`most`), no value may be larger.
+        """
         most = self.most(self.xp.abs(values)) if most is None else most
         if self.xp is np:  # one number: Python chooses ten times faster than NumPy
-            return self.cut(values / (most if most > 0 else np.inf), -1.0)
-        return self.cut(values / self.xp.where(most > 0, most, self.xp.inf), -1.0)
+            return values / most if most > 0 else self.nothing()
+        return values / self.xp.where(most > 0, most, self.xp.inf)
+
+    def _share_of_pods(self, added: int) -> Array:
+        return self.cut((self.arrays.state.pod_count + added) / self.xp.maximum(self.arrays.nodes.allowed_pods, 1))
 
     def _share(self, column: int, added: Array) -> Array:
         """Return (requested + added) / allocatable; what a node has none of counts as used up if it is asked for.

@@ -9,8 +9,9 @@ A feature's version grows when its meaning changes: a bundle that was trained on
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from longshore.core.errors import InputError, UnknownNameError
 from longshore.core.feature_view import MEMORY_COLUMN, View
 from longshore.core.gpu import WHOLE_GPU_MILLI, free_milli
 from longshore.core.ops import Array
-from longshore.core.power import CPU_COLUMN
+from longshore.core.power import CPU_COLUMN, pwr_node_watts
 
 SIMULATOR, STANDALONE, PLUGIN = "simulator", "standalone", "plugin"
 EVERYWHERE = (SIMULATOR, STANDALONE, PLUGIN)
@@ -35,6 +36,9 @@ nodes), what runs anywhere (for each node its own). `policies.row_cache` compute
 HALF_LATENCY_MS = 25.0
 HALF_CONNECTIONS = 100.0
 HALF_TRAFFIC_BYTES_PER_SECOND = 1e8
+HALF_CPU_MILLIS_PER_GPU = 10_000.0
+HALF_GPU_WATTS = 200.0
+_MANY_DEVICES = 8
 
 
 @dataclass(frozen=True)
@@ -51,17 +55,9 @@ class Feature:
     scope: str
     """What it depends on: one of `POD` to `ELSEWHERE`."""
     where: tuple[str, ...] = EVERYWHERE
+    is_own: bool = False
+    """Its value depends on the pod and on the node itself alone, not even on the size of the largest node."""
     version: int = 1
-
-
-def _after_pods(view: View) -> Array:
-    return view.cut((view.arrays.state.pod_count + 1) / view.xp.maximum(view.arrays.nodes.allowed_pods, 1))
-
-
-def _free(view: View, column: int) -> Array:
-    free = view.arrays.nodes.allocatable[:, column] - view.arrays.state.requested[:, column]
-    most = view.largest.cpu if column == CPU_COLUMN else view.largest.memory
-    return view.of_most(view.xp.maximum(free, 0), most)
 
 
 def _request(view: View, column: int) -> Array:
@@ -86,7 +82,7 @@ def _pod_gpu(view: View) -> Array:
 
 def _cpu_deviation(view: View) -> Array:
     # Twice the deviation, since shares from 0 to 1 deviate by at most one half.
-    return view.cut(2.0 * view.xp.sqrt(view.mean((view.cpu_used - view.cpu_mean) ** 2)))
+    return view.xp.minimum(2.0 * view.deviation(view.cpu_used, view.cpu_mean), 1.0)
 
 
 def _within_soft(view: View) -> Array:
@@ -117,20 +113,26 @@ def _gpu_fragment_added(view: View) -> Array:
 
 
 def _has_typical(view: View) -> bool:
-    return int(view.arrays.tables.typical_share.shape[0]) > 0 and int(view.arrays.nodes.gpu_capacity.shape[1]) > 0
+    return int(view.arrays.tables.typical_share.shape[0]) > 0 and _has_devices(view)
+
+
+def _has_devices(view: View) -> bool:
+    return int(view.arrays.nodes.gpu_capacity.shape[1]) > 0
+
+
+def _num_partly_used(view: View) -> Array:
+    nodes, used = view.arrays.nodes, view.arrays.state.gpu_used
+    return ((used > 0) & (used < nodes.gpu_capacity)).sum(axis=1)
 
 
 def _crowding(view: View) -> Array:
     terms = view.arrays.classes.soft_spread
-    has_terms = terms.query.shape[1] > 0
-    return view.of_most(view.pods_near(terms)) if has_terms else view.nothing()
+    return view.of_most(view.pods_near(terms)) if view.has_terms(terms) else view.nothing()
 
 
 def _neighbours(view: View) -> Array:
-    terms = view.arrays.classes.preferred
-    if terms.query.shape[1] == 0:
-        return view.nothing()
-    return view.of_most(view.pods_near(terms, view.arrays.classes.preferred_weight[view.pod_class]))
+    terms, weights = view.arrays.classes.preferred, view.arrays.classes.preferred_weight
+    return view.of_most(view.pods_near(terms, weights[view.pod_class])) if view.has_terms(terms) else view.nothing()
 
 
 _BIT = "0 or 1"
@@ -138,29 +140,165 @@ _CUT = "cut to 0..1"
 _MS = f"v / (v + {HALF_LATENCY_MS:g}); 0 without"
 _MOST = "by the cluster's largest"
 
+_GPU = f"v / (|v| + {WHOLE_GPU_MILLI})"
+_LEFT_STEP = 50
+_LEFT_STEPS = tuple(range(_LEFT_STEP, WHOLE_GPU_MILLI, _LEFT_STEP))
+"""Where the table of what is left of a device is cut: it tells useful remainders from useless ones."""
+
+
+def _left_after(view: View) -> Array:
+    return view.xp.where(view.wants_share, view.take.left_after, 0)
+
+
+def _is_left(view: View, least: int, most: int) -> Array:
+    left = view.take.left_after
+    return view.wants_share & (left >= least) & (left < most)
+
+
+def _blocks_lost(view: View, size: int) -> Array:
+    return view.cut((view.num_free // size - view.num_free_after // size) / (_MANY_DEVICES // size))
+
+
+def _has_gpus(view: View, number: int) -> Array:
+    return view.gpu_milli == number * WHOLE_GPU_MILLI
+
+
+def _with_gpus(view: View, values: Array) -> Array:
+    """Return values of nodes with GPUs, 0 for the others."""
+    return view.xp.where(view.gpu_milli > 0, values, 0.0)
+
+
+def _cpu_per_gpu(view: View, cpu: Array, gpu_milli: Array) -> Array:
+    if not _has_devices(view):
+        return view.nothing()
+    return view.saturated(cpu * WHOLE_GPU_MILLI / view.xp.maximum(gpu_milli, 1), HALF_CPU_MILLIS_PER_GPU)
+
+
+def _pwr_watts_added(view: View) -> Array:
+    if not _has_devices(view):  # a model of GPU nodes: elsewhere training is not to pick it beside `added_watts`
+        return view.nothing()
+    after = pwr_node_watts(view.arrays, view.take, view.request(CPU_COLUMN))
+    return view.saturated(after - pwr_node_watts(view.arrays), HALF_GPU_WATTS)
+
+
+def _of_own(name: str, unit: str, description: str, how: str, compute: Callable[[View], Array], scope: str) -> Feature:
+    return Feature(name, unit, description, how, compute, scope, IN_PYTHON, is_own=True)
+
+
+_GPU_AFTER = (
+    _of_own(
+        "gpu_left_after", "milli-GPU", "what a share leaves of its device; 0 for other pods", "by a whole GPU",
+        lambda v: v.cut(_left_after(v) / WHOLE_GPU_MILLI), STATE,
+    ),
+    _of_own(
+        "gpu_left_nothing", "bit", "a share leaves nothing of its device", _BIT,
+        partial(_is_left, least=0, most=1), STATE,
+    ),
+    *(
+        _of_own(
+            f"gpu_left_from_{least}", "bit", f"a share leaves {max(least, 1)} to {least + _LEFT_STEP - 1} milli", _BIT,
+            partial(_is_left, least=max(least, 1), most=least + _LEFT_STEP), STATE,
+        )
+        for least in (0, *_LEFT_STEPS)
+    ),
+    _of_own(
+        "gpu_opens", "bit", "a share goes to a device that nobody uses", _BIT,
+        lambda v: v.wants_share & (v.take.left >= WHOLE_GPU_MILLI), STATE,
+    ),
+    _of_own(
+        "gpu_partly_used", "count", "devices of the node that are neither free nor full",
+        f"by {_MANY_DEVICES}, cut to 1", lambda v: v.cut(_num_partly_used(v) / _MANY_DEVICES), STATE,
+    ),
+    _of_own(
+        "gpu_wholly_free", "count", "devices of the node that nobody uses", f"by {_MANY_DEVICES}, cut to 1",
+        lambda v: v.cut(v.num_free / _MANY_DEVICES), STATE,
+    ),
+    *(
+        _of_own(
+            f"gpu_blocks_of_{size}_lost", "count", f"by how much fewer pods with {size} whole GPUs the node could take",
+            f"by {_MANY_DEVICES // size}, cut to 1", partial(_blocks_lost, size=size), STATE,
+        )
+        for size in (1, 2, 4, 8)
+    ),
+    _of_own(
+        "gpu_free_after", "milli-GPU", "what is free of the node's GPUs with the pod on it", "by the node's GPUs",
+        lambda v: _of_gpus(v, v.gpu_idle - v.taken_milli), STATE,
+    ),
+    _of_own(
+        "gpu_waste_added", "milli-GPU", "by how much more of what is idle typical pods could not use", _GPU,
+        lambda v: v.signed_saturated(v.potential - v.potential_after - v.taken_milli, WHOLE_GPU_MILLI), STATE,
+    ),
+    _of_own(
+        "gpu_unusable_added", "milli-GPU", "by how much FGD's fragment of the node grows", _GPU,
+        lambda v: v.signed_saturated(v.fragment_after - v.fragment, WHOLE_GPU_MILLI), STATE,
+    ),
+    _of_own(
+        "gpu_potential_after", "milli-GPU", "what typical pods could use of the node's GPUs, with the pod on it",
+        "by the node's GPUs", lambda v: _of_gpus(v, v.potential_after), STATE,
+    ),
+    _of_own(
+        "cpu_per_idle_gpu_after", "milli-CPU", "CPU left for each GPU that is idle, with the pod on the node",
+        f"v / (v + {HALF_CPU_MILLIS_PER_GPU:g})",
+        lambda v: _cpu_per_gpu(v, v.cpu_left_after, v.gpu_idle - v.taken_milli), STATE,
+    ),
+    _of_own(
+        "cpu_per_gpu", "milli-CPU", "the node's CPU for each of its GPUs", f"v / (v + {HALF_CPU_MILLIS_PER_GPU:g})",
+        lambda v: _cpu_per_gpu(v, v.arrays.nodes.allocatable[:, CPU_COLUMN], v.gpu_milli), NODE,
+    ),
+    _of_own(
+        "gpu_devices", "count", "GPUs of the node", f"by {_MANY_DEVICES}, cut to 1",
+        lambda v: v.cut(v.gpu_milli / (_MANY_DEVICES * WHOLE_GPU_MILLI)), NODE,
+    ),
+    *(
+        _of_own(
+            f"gpu_devices_{size}", "bit", f"the node has {size} GPUs", _BIT,
+            partial(_has_gpus, number=size), NODE,
+        )
+        for size in (1, 2, 4, 8)
+    ),
+    _of_own(
+        "gpu_model_wanted", "ratio", "share of the typical pods that could use the node's GPUs", "none",
+        lambda v: v.cut(_with_gpus(v, v.arrays.tables.typical_share.sum(axis=0))), NODE,
+    ),
+    _of_own(
+        "gpu_busy_watts", "W", "what a GPU of the node draws when it is used", f"v / (v + {HALF_GPU_WATTS:g})",
+        lambda v: v.saturated(_with_gpus(v, v.arrays.nodes.gpu_watts[:, 1]), HALF_GPU_WATTS), NODE,
+    ),
+    _of_own(
+        "gpu_idle_watts", "W", "what a GPU of the node draws when nobody uses it", f"v / (v + {HALF_GPU_WATTS:g})",
+        lambda v: v.saturated(_with_gpus(v, v.arrays.nodes.gpu_watts[:, 0]), HALF_GPU_WATTS), NODE,
+    ),
+    _of_own(
+        "pwr_watts_added", "W", "what the pod adds by PWR's model of GPU nodes, idle nodes left on",
+        f"v / (v + {HALF_GPU_WATTS:g})", _pwr_watts_added, STATE,
+    ),
+)  # fmt: skip
+
 FEATURES: tuple[Feature, ...] = (
     # The node before the placement.
-    Feature("node_cpu_used", "ratio", "CPU: requested by allocatable", _CUT, lambda v: v.cpu_used, STATE),
+    Feature("node_cpu_used", "ratio", "CPU: requested by allocatable", _CUT, lambda v: v.cpu_used, STATE, is_own=True),
     Feature("node_memory_used", "ratio", "memory: requested by allocatable", _CUT, lambda v: v.memory_used, STATE),
     Feature(
         "node_pods_used", "ratio", "pods by the number that the node allows", _CUT,
-        lambda v: v.cut(v.arrays.state.pod_count / v.xp.maximum(v.arrays.nodes.allowed_pods, 1)), STATE,
+        lambda v: v.pods_used, STATE,
     ),
     Feature(
         "node_cpu_free", "milli-CPU", "CPU that is not requested", "by the largest node's CPU",
-        lambda v: _free(v, CPU_COLUMN), STATE,
+        lambda v: v.free[0], STATE,
     ),
     Feature(
         "node_memory_free", "bytes", "memory that is not requested", "by the largest node's memory",
-        lambda v: _free(v, MEMORY_COLUMN), STATE,
+        lambda v: v.free[1], STATE,
     ),
-    Feature("node_is_on", "bit", "the node has a pod", _BIT, lambda v: v.is_on, STATE),
+    Feature("node_is_on", "bit", "the node has a pod", _BIT, lambda v: v.is_on, STATE, is_own=True),
     # The node after it.
-    Feature("after_cpu_used", "ratio", "CPU used with the pod on the node", _CUT, lambda v: v.cpu_after, STATE),
+    Feature(
+        "after_cpu_used", "ratio", "CPU used with the pod on the node", _CUT, lambda v: v.cpu_after, STATE, is_own=True,
+    ),
     Feature(
         "after_memory_used", "ratio", "memory used with the pod on the node", _CUT, lambda v: v.memory_after, STATE,
     ),
-    Feature("after_pods_used", "ratio", "pods used with the pod on the node", _CUT, _after_pods, STATE),
+    Feature("after_pods_used", "ratio", "pods used with the pod on the node", _CUT, lambda v: v.pods_after, STATE),
     Feature(
         "after_imbalance", "ratio", "how far CPU and memory used are apart with the pod on the node",
         "absolute difference", lambda v: v.xp.abs(v.cpu_after - v.memory_after), STATE,
@@ -284,6 +422,7 @@ FEATURES: tuple[Feature, ...] = (
         "gpu_fragment_added", "milli-GPU", "by how much the pod would change `gpu_fragment`", "by the node's GPUs",
         _gpu_fragment_added, STATE, IN_PYTHON,
     ),
+    *_GPU_AFTER,
     # What constraints say.
     Feature("is_feasible", "bit", "the pod may go there", _BIT, lambda v: v.feasible, ELSEWHERE),
     Feature(
@@ -322,6 +461,12 @@ FEATURES: tuple[Feature, ...] = (
 _BY_NAME = {feature.name: feature for feature in FEATURES}
 
 ALL = tuple(_BY_NAME)
+_WITHOUT_GPUS = tuple(feature.name for feature in FEATURES if feature not in _GPU_AFTER)
+
+
+def default_names(has_gpus: bool) -> tuple[str, ...]:
+    """Return the features to offer where none are named: those of GPUs in detail only where a node has some."""
+    return ALL if has_gpus else _WITHOUT_GPUS
 
 
 def features(arrays: ClusterArrays, pod_class: Array, feasible: Array, names: Sequence[str] = ALL) -> Array:
@@ -340,16 +485,24 @@ def features(arrays: ClusterArrays, pod_class: Array, feasible: Array, names: Se
 
 
 def columns(view: View, wanted: Sequence[Feature]) -> Array:
-    """Compute features of a view, float32 [nodes, features]; in NumPy each column lies in one piece."""
+    """Compute features of a view, float32 [nodes, features], or [classes, features] of several on a single node.
+
+    In NumPy each column lies in one piece.
+    """
     if view.xp is np:
-        found = np.empty((len(wanted), view.is_real.shape[0]), np.float32)
-        for column, feature in zip(found, wanted, strict=True):
-            column[...] = feature.compute(view)
-        if not view.is_all_real:
-            found[:, ~view.is_real] = 0
+        found = np.empty((len(wanted), *np.broadcast_shapes(view.is_real.shape, np.shape(view.pod_class))), np.float32)
+        write_columns(view, enumerate(wanted), found)
         return found.T
-    given = [view.xp.where(view.is_real, feature.compute(view), 0.0) for feature in wanted]
-    return view.xp.stack([column.astype(view.xp.float32) for column in given], axis=-1)
+    given = [view.xp.where(view.is_real, feature.compute(view), 0.0).astype(view.xp.float32) for feature in wanted]
+    return view.xp.stack(view.xp.broadcast_arrays(*given), axis=-1)
+
+
+def write_columns(view: View, wanted: Iterable[tuple[int, Feature]], found: Array) -> None:
+    """Write features of a NumPy view, each at its place, to [features, nodes]; the others are left as they are."""
+    for place, feature in wanted:
+        found[place] = feature.compute(view)
+    if not view.is_all_real:
+        found[:, ~np.broadcast_to(view.is_real, found.shape[1:])] = 0
 
 
 def chosen(names: Sequence[str]) -> tuple[Feature, ...]:

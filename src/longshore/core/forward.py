@@ -16,13 +16,20 @@ import numpy as np
 from longshore.core.errors import InputError, UnknownNameError
 from longshore.core.ops import Array, largest_row, namespace, row_product, sum_groups, weighted_sum
 
-ROWS, PRIOR, PREFERENCE = "rows", "prior", "preference"
-INPUTS = (ROWS, PRIOR, PREFERENCE)
+ROWS, PRIOR, PREFERENCE, POD_KIND = "rows", "prior", "preference", "pod_kind"
+INPUTS = (ROWS, PRIOR, PREFERENCE, POD_KIND)
 """The values that are there before the first operation."""
 SCORE, CONTEXT = "score", "context"
 """Every network writes `score`, [nodes] or [nodes, 1]; those that learn values also `context`, [width]."""
 MAX_WIDTH = 65_536
 """Of all values together: repeated `concat` would else ask for more memory than there is, from a small file."""
+
+
+POD_KINDS = ("cpu", "small share", "large share", "one GPU", "two GPUs", "more GPUs")
+"""Kinds of pods by the GPU that they want: none, less than half of one, a larger part, one, two, more."""
+
+
+_ZERO, _INFINITY = np.float32(0), np.float32(np.inf)
 
 
 class Op(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,25 +52,42 @@ class Inputs(NamedTuple):
     near: Array  # [nodes, zones] float32; how near the other zones' nodes are, 0 = not known; column = `zone`
     prior: Array  # [nodes, 1] float32; minus the node's place by a heuristic, 0 = its choice
     preference: Array  # [terms] float32; weights of the objective's terms, given at run time
+    pod_kind: Array = np.zeros(len(POD_KINDS), np.float32)  # [pod kinds] float32; 1 for the pod's, 0 for the others
 
 
 Tensors = Mapping[str, Array]
 
 
-def forward(
-    ops: Sequence[Op], tensors: Tensors, inputs: Inputs, known: Mapping[str, Array] = MappingProxyType({})
-) -> dict[str, Array]:
-    """Run the operations and return every value by name; `score` comes as [nodes].
+class Bound(NamedTuple):
+    """An operation with all that is known before it runs: looked up once and not at every decision."""
+
+    run: Callable[[list[Array], list[Array], Inputs], Array]
+    inputs: tuple[str, ...]
+    tensors: list[Array]
+    output: str
+
+
+def bind(ops: Sequence[Op], tensors: Tensors) -> tuple[Bound, ...]:
+    """Look up what operations run and read."""
+    return tuple(Bound(KINDS[op.kind].run, op.inputs, [tensors[name] for name in op.tensors], op.output) for op in ops)
+
+
+def run(bound: Sequence[Bound], inputs: Inputs, known: Mapping[str, Array] = MappingProxyType({})) -> dict[str, Array]:
+    """Run operations and return every value by name; `score` comes as [nodes].
 
     Values that are `known` are there from the start, for operations that go on from them.
     """
-    values = {name: getattr(inputs, name) for name in INPUTS} | dict(known)
-    for op in ops:
-        given = [values[name] for name in op.inputs]
-        values[op.output] = KINDS[op.kind].run(given, [tensors[name] for name in op.tensors], inputs)
+    values = {ROWS: inputs.rows, PRIOR: inputs.prior, PREFERENCE: inputs.preference, POD_KIND: inputs.pod_kind, **known}
+    for operate, names, tensors, output in bound:
+        values[output] = operate(list(map(values.__getitem__, names)), tensors, inputs)
     score = values[SCORE]
     values[SCORE] = score[:, 0] if score.ndim == 2 else score
     return values
+
+
+def forward(ops: Sequence[Op], tensors: Tensors, inputs: Inputs) -> dict[str, Array]:
+    """Run operations once, with these tensors: as `run`."""
+    return run(bind(ops, tensors), inputs)
 
 
 class Kind(NamedTuple):
@@ -77,13 +101,15 @@ class Kind(NamedTuple):
 
 
 def _linear(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
-    return row_product(given[0], tensors[0]) + tensors[1]
+    product = row_product(given[0], tensors[0])
+    product += tensors[1]  # in NumPy without another array; JAX makes one
+    return product
 
 
 def _relu(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
     xp = namespace(given[0])
     # The same in NumPy, where `maximum` with one number is three times slower.
-    return np.clip(given[0], 0, np.inf) if xp is np else xp.maximum(given[0], 0)
+    return given[0].clip(_ZERO, _INFINITY) if xp is np else xp.maximum(given[0], 0)
 
 
 def _tanh(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
@@ -101,6 +127,26 @@ def _scale(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
     return given[0] * tensors[0]
 
 
+def _outer(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
+    product = given[0][..., :, None] * given[1][..., None, :]
+    return product.reshape(*product.shape[:-2], -1)
+
+
+def _mixed(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
+    """Multiply rows by a vector that is mixed from the columns of a matrix; the mix may differ from row to row."""
+    rows, mix = given
+    weights, bias = mix @ tensors[0].T, mix @ tensors[1]
+    if weights.ndim == 1:
+        return row_product(rows, weights[:, None]) + bias
+    if namespace(rows) is np:
+        return (rows * weights).sum(axis=1, keepdims=True) + bias[:, None]
+    # Column by column: XLA then never writes the rows to memory, which takes several times longer than all the rest.
+    total = bias
+    for column in range(rows.shape[-1]):
+        total = total + rows[..., column] * weights[:, column]
+    return total[:, None]
+
+
 def _concat(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
     xp = namespace(given[0])
     if all(value.ndim == 1 for value in given):
@@ -114,12 +160,13 @@ def _mean_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Ar
     xp = namespace(given[0])
     # As a product with 0 and 1: several times faster in NumPy than choosing, then adding up.
     weights = inputs.is_real.astype(given[0].dtype)
-    return weighted_sum(weights, given[0]) / xp.maximum(weights.sum(), 1)
+    number = max(int(np.count_nonzero(inputs.is_real)), 1) if xp is np else xp.maximum(weights.sum(), 1)
+    return weighted_sum(weights, given[0]) / number
 
 
 def _max_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
     xp = namespace(given[0])
-    if xp is np and inputs.is_real.all():
+    if xp is np and np.count_nonzero(inputs.is_real) == inputs.is_real.size:
         return largest_row(given[0])
     most = xp.where(inputs.is_real[:, None], given[0], -xp.inf).max(axis=0)
     return xp.where(inputs.is_real.any(), most, 0).astype(given[0].dtype)
@@ -204,6 +251,8 @@ KINDS: dict[str, Kind] = {
     "tanh": Kind(_tanh, 1, 0, "tanh(value)"),
     "add": Kind(_add, None, 0, "sum of the values"),
     "scale": Kind(_scale, 1, 1, "value · vector, element by element"),
+    "mixed": Kind(_mixed, 2, 2, "value · (matrix · mix) + vector · mix"),
+    "outer": Kind(_outer, 2, 0, "every element of one value times every element of another"),
     "concat": Kind(_concat, None, 0, "values side by side"),
     "mean_nodes": Kind(_mean_nodes, 1, 0, "mean over the real nodes"),
     "max_nodes": Kind(_max_nodes, 1, 0, "largest over the real nodes"),
@@ -213,6 +262,9 @@ KINDS: dict[str, Kind] = {
     "flatten": Kind(_flatten, 1, 0, "all nodes' rows as one vector, which fixes the number of nodes"),
     "lookup": Kind(_lookup, 1, 3, "a table by the sorted buckets of what is free and what is asked for"),
 }
+
+ROW_KINDS = frozenset(("linear", "relu", "tanh", "add", "scale", "mixed", "outer", "concat"))
+"""Operations that make of a node's row what they make of it in any other cluster."""
 
 
 def needed(ops: Sequence[Op], output: str = SCORE) -> tuple[Op, ...]:
@@ -252,6 +304,7 @@ def check(
         ROWS: (True, widths[ROWS]),
         PRIOR: (True, widths[PRIOR]),
         PREFERENCE: (False, widths[PREFERENCE]),
+        POD_KIND: (False, len(POD_KINDS)),
     }
     total_width = 0
     for number, op in enumerate(ops):
@@ -302,6 +355,14 @@ def _shape(
             if shape != (widths[0],):
                 raise InputError(f"{where}: got a tensor {shape}, expected ({widths[0]},)")
             return per_node, widths[0]
+        case "outer":
+            return per_node, None if None in widths else (widths[0] or 0) * (widths[1] or 0)
+        case "mixed":
+            matrix, vector = (tensors[name].shape for name in op.tensors)
+            wide, sets = widths
+            if matrix != (wide, sets) or vector != (sets,):
+                raise InputError(f"{where}: got tensors {matrix} and {vector}, expected {(wide, sets)} and {(sets,)}")
+            return per_node, 1
         case "add":
             if len(set(widths)) > 1:
                 raise InputError(f"{where}: got values of widths {widths}, expected equal ones")

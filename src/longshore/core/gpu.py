@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace, pick
+from longshore.core.ops import Array, namespace
 
 WHOLE_GPU_MILLI = 1000
 _FULL = 1 << 30
@@ -50,19 +50,20 @@ def take_fullest(arrays: ClusterArrays, pod_class: Array) -> Take:
     xp = namespace(arrays.state.gpu_used)
     milli, count = wanted(arrays, pod_class)
     free = free_milli(arrays)
-    left = xp.where((free >= milli[..., None]) & (arrays.nodes.gpu_capacity > 0), free, _FULL).min(axis=1, initial=_FULL)
+    fits = (free >= milli[..., None]) & (arrays.nodes.gpu_capacity > 0)
+    left = xp.where(fits, free, _FULL).min(axis=1, initial=_FULL)
     return Take(xp.where((left < _FULL) & (milli > 0), left, milli), milli, count)
 
 
-def take_from(arrays: ClusterArrays, pod_class: Array, device: Array) -> tuple[Take, Array]:
-    """Return what a pod takes that wants a share and gets it from a device, and where that is possible [nodes].
+def take_from_each(arrays: ClusterArrays, pod_class: Array) -> tuple[Take, Array]:
+    """Return what a pod takes that wants a share, from each device in turn, and where it can [devices, nodes].
 
     A pod that wants whole devices, or none, takes the same whatever the device.
     """
     xp = namespace(arrays.state.gpu_used)
     milli, count = wanted(arrays, pod_class)
     is_share = (milli > 0) & (milli < WHOLE_GPU_MILLI)
-    free = free_milli(arrays)[:, device] if xp.ndim(device) == 0 else pick(free_milli(arrays), device)
+    free = free_milli(arrays).T
     is_possible = ~is_share | (free >= milli)
     return Take(xp.where(is_share & is_possible, free, milli), milli, count), is_possible
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
+from longshore.core.choose import TIE_TOLERANCE
 from longshore.core.errors import InputError
 from longshore.core.features import names_of
 from longshore.core.forward import PREFERENCE, PRIOR, ROWS, SCORE, Inputs, Op, check, forward, tensor_names
@@ -72,6 +73,9 @@ class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     may_defer: Annotated[
         bool, _about("scores say by how much a node is better than waiting; a pod for which all are below 0 waits")
     ] = False
+    tie_tolerance: Annotated[
+        float, _about("nodes whose scores are within this of the best tie; ties go to the lowest name")
+    ] = TIE_TOLERANCE
 
 
 class Policy(PolicyFacts, frozen=True, kw_only=True, eq=False):
@@ -157,6 +161,8 @@ def _check_numbers(policy: PolicyFacts) -> None:
     for one in policy.preference:
         if not (math.isfinite(one.weight) and one.weight >= 0):
             raise InputError(f"preference `{one.term}`: got {one.weight}, expected a finite weight of 0 or more")
+    if not (math.isfinite(policy.tie_tolerance) and policy.tie_tolerance >= 0):
+        raise InputError(f"got the tie tolerance {policy.tie_tolerance}, expected a finite number of 0 or more")
     for name, figure in policy.metrics.items():
         parts = (figure.mean, figure.low, figure.high) if isinstance(figure, Interval) else (figure,)
         if not all(math.isfinite(part) for part in parts):

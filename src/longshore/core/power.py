@@ -20,6 +20,7 @@ CPU_COLUMN = CORE_RESOURCES.index(CPU)
 # PWR (CCGrid'25): vCPUs come two to a core, cores sixteen to a socket.
 MILLIS_PER_CORE = 2000
 CORES_PER_SOCKET = 16
+MILLIS_PER_SOCKET = MILLIS_PER_CORE * CORES_PER_SOCKET
 SOCKET_IDLE_WATTS = 15.0
 SOCKET_ACTIVE_WATTS = 120.0
 
@@ -108,6 +109,21 @@ def gpu_watts(gpu_model: str) -> DeviceWatts:
     return PWR_DEVICE_WATTS.get(gpu_model, OTHER_DEVICE_WATTS)
 
 
+def sockets(cpu_millis: Array) -> Array:
+    """Return how many CPU sockets nodes of so much CPU have, by PWR's model."""
+    return -(-_cores(cpu_millis) // CORES_PER_SOCKET)
+
+
+def active_sockets(cpu_millis: Array, free_millis: Array) -> Array:
+    """Return how many of them work. A core that is free in part works, and so does the last one of an odd capacity."""
+    idle_cores = namespace(free_millis).maximum(free_millis, 0) // MILLIS_PER_CORE
+    return -(-(_cores(cpu_millis) - idle_cores) // CORES_PER_SOCKET)
+
+
+def _cores(cpu_millis: Array) -> Array:
+    return -(-cpu_millis // MILLIS_PER_CORE)
+
+
 def pwr_node_watts(arrays: ClusterArrays, take: Take | None = None, cpu_millis: Array = 0) -> Array:
     """Return what every node draws by PWR's model [nodes], in which no node is ever switched off.
 
@@ -126,9 +142,8 @@ def pwr_node_watts(arrays: ClusterArrays, take: Take | None = None, cpu_millis: 
     if take is not None:
         num_idle = num_idle - xp.where(take.left >= WHOLE_GPU_MILLI, take.count, 0)
     num_busy = has_device.sum(axis=-1) - num_idle
-    cores = -(-nodes.allocatable[:, CPU_COLUMN] // MILLIS_PER_CORE)
-    busy_cores = cores - xp.maximum(cpu_millis_left(arrays) - cpu_millis, 0) // MILLIS_PER_CORE
-    sockets, active = -(-cores // CORES_PER_SOCKET), -(-busy_cores // CORES_PER_SOCKET)
+    cpu = nodes.allocatable[:, CPU_COLUMN]
+    active = active_sockets(cpu, cpu_millis_left(arrays) - cpu_millis)
     of_gpus = num_idle * nodes.gpu_watts[:, 0] + num_busy * nodes.gpu_watts[:, 1]
-    of_sockets = (sockets - active) * SOCKET_IDLE_WATTS + active * SOCKET_ACTIVE_WATTS
+    of_sockets = (sockets(cpu) - active) * SOCKET_IDLE_WATTS + active * SOCKET_ACTIVE_WATTS
     return xp.where(nodes.is_real, of_gpus + of_sockets, 0.0)

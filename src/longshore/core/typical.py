@@ -35,9 +35,7 @@ def typical_pods(pods: Iterable[Pod]) -> tuple[TypicalPod, ...]:
 
 def most_frequent(kinds: Counter[tuple[int, GpuRequest | None]]) -> tuple[TypicalPod, ...]:
     """Return those of the kinds (milli-CPU, GPU) that cover most pods."""
-    ordered = sorted(
-        kinds.items(), key=lambda item: (item[1], item[0][0], item[0][1] or GpuRequest(0, 0)), reverse=True
-    )
+    ordered = sorted(kinds.items(), key=lambda item: (item[1], *_size(*item[0])), reverse=True)
     total, covered, kept = sum(kinds.values()), 0, []
     for kind, count in ordered:
         kept.append((kind, count))
@@ -47,8 +45,13 @@ def most_frequent(kinds: Counter[tuple[int, GpuRequest | None]]) -> tuple[Typica
     return tuple(TypicalPod(cpu, gpu, count / covered) for (cpu, gpu), count in kept)
 
 
+def _size(cpu_millis: int, gpu: GpuRequest | None) -> tuple[int, int, int, str]:
+    """Return what decides between equally frequent kinds: the larger is typical, as FGD's simulator has it."""
+    return (cpu_millis, gpu.milli, gpu.count, "|".join(gpu.models)) if gpu else (cpu_millis, 0, 0, "")
+
+
 def typical_table(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int) -> tuple[Array, Array, Array]:
-    """Return the kinds that want a GPU [kinds, 3], how often each may use a node [kinds, nodes], and all others [nodes].
+    """Return the kinds that want a GPU [kinds, 3], how often each may use a node [kinds, nodes], and the rest [nodes].
 
     Kinds that differ only in the models they may use are one: on a node of a model, what counts is how many may use it.
     """

@@ -5,16 +5,38 @@ JAX when trained; the numbers agree, so that a policy meets in a cluster what it
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.choose import TIE_TOLERANCE
 from longshore.core.features import features as compute_features
-from longshore.core.forward import Inputs
+from longshore.core.forward import POD_KIND, POD_KINDS, Inputs, Op
+from longshore.core.gpu import WHOLE_GPU_MILLI, wanted
 from longshore.core.ops import Array, namespace
 from longshore.policies.heuristics.base import Heuristic
 
 LAST_PLACE = 8
 """Places by a heuristic are counted so far; what comes later, and what is infeasible, is all in this one."""
+
+
+_NOT_READ = np.zeros(0, np.float32)
+
+
+class Reads(NamedTuple):
+    """What a network reads beside the rows, of all that takes NumPy time; JAX leaves out by itself what is not read."""
+
+    app: bool = True
+    pod_kind: bool = True
+
+    @classmethod
+    def of(cls, ops: Sequence[Op]) -> "Reads":
+        """Look at what operations read."""
+        return cls(any(op.kind == "mean_app" for op in ops), any(POD_KIND in op.inputs for op in ops))
+
+
+READS_ALL = Reads()
 
 
 def policy_inputs(
@@ -40,19 +62,51 @@ def policy_inputs(
 
 
 def with_rows(
-    rows: Array, arrays: ClusterArrays, pod_class: Array, feasible: Array, prior: Heuristic | None, preference: Array
+    rows: Array,
+    arrays: ClusterArrays,
+    pod_class: Array,
+    feasible: Array,
+    prior: Heuristic | None,
+    preference: Array,
+    reads: Reads = READS_ALL,
 ) -> Inputs:
-    """Return the same for rows that are there already; the other arguments as of `policy_inputs`."""
+    """Return the same for rows that are there already, and only what is read; others as of `policy_inputs`."""
     xp = namespace(feasible)
     return Inputs(
         rows=rows,
         is_real=arrays.nodes.is_real,
         zone=arrays.nodes.zone,
-        app=_pods_of_same_app(arrays, pod_class),
+        app=_pods_of_same_app(arrays, pod_class) if reads.app else _NOT_READ,
         near=arrays.readings.zone_near,
         prior=_prior(arrays, pod_class, feasible, prior),
         preference=xp.asarray(preference, xp.float32),
+        pod_kind=pod_kind(arrays, pod_class) if reads.pod_kind else _NOT_READ,
     )
+
+
+def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference: Array) -> Inputs:
+    """Return what a network is told that reads nothing but the nodes' own rows [rows, features]."""
+    xp = namespace(rows)
+    none = xp.zeros((rows.shape[0], 0), xp.float32)
+    return Inputs(
+        rows=rows,
+        is_real=xp.ones(rows.shape[0], bool),
+        zone=xp.zeros(rows.shape[0], xp.int32),
+        app=xp.zeros(rows.shape[0], xp.float32),
+        near=none,
+        prior=none,
+        preference=xp.asarray(preference, xp.float32),
+        pod_kind=pod_kind(arrays, pod_class),
+    )
+
+
+def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
+    """Return 1 for the pod's kind of `core.forward.POD_KINDS`, 0 for the others, float32 [..., kinds]."""
+    xp = namespace(arrays.state.gpu_used)
+    milli, count = wanted(arrays, pod_class)
+    by_milli = (milli > 0) + (2 * milli >= WHOLE_GPU_MILLI) + (milli >= WHOLE_GPU_MILLI) * 1
+    kind = xp.where(count > 1, xp.minimum(count, 3) + 2, by_milli)
+    return (kind[..., None] == xp.arange(len(POD_KINDS))).astype(xp.float32)
 
 
 def places(scores: Array, feasible: Array) -> Array:

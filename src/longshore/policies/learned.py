@@ -1,7 +1,8 @@
 """A trained policy as a scoring function over all nodes: NumPy when live, JAX when simulated."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,17 @@ import numpy as np
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
 from longshore.core.errors import InputError
-from longshore.core.forward import SCORE, Op, forward, needed
+from longshore.core.feature_view import View
+from longshore.core.features import Feature, chosen, columns
+from longshore.core.forward import ROW_KINDS, SCORE, Bound, Op, bind, needed, run
+from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
 from longshore.core.policy import Policy, weight_values
 from longshore.policies import REGISTRY
+from longshore.policies.column_cache import ColumnCache
 from longshore.policies.heuristics.base import Heuristic
-from longshore.policies.inputs import policy_inputs
+from longshore.policies.heuristics.by_node import by_node
+from longshore.policies.inputs import Reads, own_inputs, with_rows
 from longshore.policies.row_cache import RowCache, first_layer
 
 
@@ -41,14 +47,21 @@ def learned(policy: Policy, preference: Mapping[str, float] | None = None, *, ke
         preference=weights,
         num_nodes=policy.num_nodes,
     )
+    if _looks_at_one_node(score) and not policy.may_defer:
+        return own_rows(score.ops, score.tensors, score.features, weights, tie_tolerance=policy.tie_tolerance)
     layer = first_layer(score.ops, score.tensors, len(score.features), weights) if keeps_rows else None
+    kept = None
+    if layer is not None:
+        few = replace(score, columns=ColumnCache(score.features))
+        kept = RowCache(layer, score.tensors, score.features, prior, weights, few)
     return Heuristic(
-        score if layer is None else RowCache(layer, score.tensors, score.features, prior, weights),
+        kept or score,
         # What a hybrid leaves open is decided as its heuristic decides: it begins as that heuristic.
         devices=gpu.best_fit if prior is None else prior.devices,
         has_random_ties=prior is not None and prior.has_random_ties,
         is_order_dependent=policy.num_nodes is not None or (prior is not None and prior.is_order_dependent),
         may_defer=policy.may_defer,
+        tie_tolerance=policy.tie_tolerance,
     )
 
 
@@ -57,11 +70,30 @@ class _Score:
     """The scoring function; it hashes by identity, as JAX wants of what a program is compiled for."""
 
     ops: tuple[Op, ...]
-    tensors: Mapping[str, np.ndarray[Any, Any]]
+    tensors: Mapping[str, Array]
     features: tuple[str, ...]
     prior: Heuristic | None
     preference: np.ndarray[Any, Any]
     num_nodes: int | None
+    columns: ColumnCache | None = None
+    """What computes the features, where some of them are kept."""
+
+    @cached_property
+    def _bound(self) -> tuple[Bound, ...]:
+        return bind(self.ops, self.tensors)
+
+    @cached_property
+    def _wanted(self) -> tuple[Feature, ...]:
+        return chosen(self.features)
+
+    @cached_property
+    def _reads(self) -> Reads:
+        return Reads.of(self.ops)
+
+    def facts(self, arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
+        """Return the scores where the pod takes its devices so, float32 [1, nodes]."""
+        rows = columns(View(arrays, pod_class, arrays.nodes.is_real, known_take=take), self._wanted)
+        return run(self._bound, own_inputs(rows, arrays, pod_class, self.preference))[SCORE][None]
 
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
@@ -71,5 +103,27 @@ class _Score:
                 "the policy's network is of fixed size",
                 "train one of the networks that serve any number of nodes, such as deepsets",
             )
-        inputs = policy_inputs(arrays, pod_class, feasible, self.features, self.prior, self.preference)
-        return forward(self.ops, self.tensors, inputs)[SCORE].astype(namespace(feasible).float32)
+        if self.columns is None:
+            rows = columns(View(arrays, pod_class, feasible), self._wanted)
+        else:
+            rows = self.columns.rows(arrays, pod_class, feasible)
+        inputs = with_rows(rows, arrays, pod_class, feasible, self.prior, self.preference, self._reads)
+        return run(self._bound, inputs)[SCORE].astype(namespace(feasible).float32)
+
+
+def own_rows(
+    ops: Sequence[Op],
+    tensors: Mapping[str, Array],
+    features: Sequence[str],
+    preference: Array,
+    *,
+    tie_tolerance: float,
+) -> Heuristic:
+    """Return a network that reads the nodes' own rows alone as a rule that looks at one node at a time."""
+    score = _Score(tuple(ops), tensors, tuple(features), prior=None, preference=preference, num_nodes=None)
+    return by_node(score.facts, tie_tolerance=tie_tolerance)
+
+
+def _looks_at_one_node(score: _Score) -> bool:
+    has_own_rows = all(feature.is_own for feature in chosen(score.features))
+    return has_own_rows and score.prior is None and all(op.kind in ROW_KINDS for op in score.ops)

@@ -13,7 +13,7 @@ readings, tables and classes count as the same while they are the same arrays: w
 everything in this project does. Another set of nodes, tables or classes empties the cache. NumPy only.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,13 +23,18 @@ from longshore.core import features as table
 from longshore.core.arrays import ClusterArrays, Readings
 from longshore.core.feature_view import Largest, View
 from longshore.core.features import Feature, columns
-from longshore.core.forward import PREFERENCE, ROWS, SCORE, Op, forward, needed
+from longshore.core.forward import PREFERENCE, ROWS, SCORE, Op, bind, needed, run
 from longshore.core.ops import Array, row_product
+from longshore.policies.column_cache import has_same_frame
 from longshore.policies.heuristics.base import Heuristic
-from longshore.policies.inputs import with_rows
+from longshore.policies.inputs import Reads, with_rows
 
 MOST_BYTES = 64 << 20
 """Of all that is kept: some fifty classes at 5,000 nodes. The class that was not asked for the longest goes first."""
+
+
+FEW_NODES = 2000
+"""Up to so many nodes all are computed at every decision (`policies.column_cache`): to compare them costs more."""
 
 
 class FirstLayer(NamedTuple):
@@ -94,10 +99,15 @@ class RowCache:
         features: Sequence[str],
         prior: Heuristic | None,
         preference: Array,
+        few: Callable[[ClusterArrays, Array, Array], Array],
     ) -> None:
-        """Take a network that was split by `first_layer`; the others as of `policies.inputs.policy_inputs`."""
+        """Take a network that was split by `first_layer`; the others as of `policies.inputs.policy_inputs`.
+
+        `few` scores clusters of few nodes, for which comparing costs more than it saves.
+        """
         wanted = table.chosen(features)
-        self._layer, self._tensors, self._prior, self._preference = layer, tensors, prior, preference
+        self._layer, self._prior, self._preference, self._few = layer, prior, preference, few
+        self._rest, self._reads = bind(layer.rest, tensors), Reads.of(layer.rest)
         own = [i for i, one in enumerate(wanted) if one.scope not in (table.CLUSTER, table.ELSEWHERE)]
         self._own = tuple(wanted[i] for i in own)
         self._own_matrix = np.ascontiguousarray(layer.matrix[own])
@@ -114,12 +124,14 @@ class RowCache:
 
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
+        if feasible.shape[0] <= FEW_NODES:
+            return self._few(arrays, pod_class, feasible)
         self._tick += 1
         seen = self._look(arrays, pod_class, feasible)
         view = View(arrays, pod_class, feasible, seen.largest)
         first = self._complete(view, self._up_to_date(view, int(pod_class)).first)
-        inputs = with_rows(_NO_ROWS, arrays, pod_class, feasible, self._prior, self._preference)
-        found: Array = forward(self._layer.rest, self._tensors, inputs, {self._layer.output: first})[SCORE]
+        inputs = with_rows(_NO_ROWS, arrays, pod_class, feasible, self._prior, self._preference, self._reads)
+        found: Array = run(self._rest, inputs, {self._layer.output: first})[SCORE]
         return found
 
     def _positions(self, scopes: tuple[str, ...]) -> tuple[Array, tuple[Feature, ...]]:
@@ -134,7 +146,7 @@ class RowCache:
     def _look(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> _Seen:
         """Find what changed since the last call, and remember what is there now."""
         seen = self._seen
-        if seen is None or not _has_same_frame(seen.arrays, arrays):
+        if seen is None or not has_same_frame(seen.arrays, arrays):
             largest = View(arrays, pod_class, feasible).largest
             state = arrays.state
             seen = _Seen(arrays, state.requested.copy(), state.pod_count.copy(), state.gpu_used.copy(), largest)
@@ -220,9 +232,3 @@ class RowCache:
 
 
 _NO_ROWS = np.zeros((0, 0), np.float32)
-
-
-def _has_same_frame(one: ClusterArrays, other: ClusterArrays) -> bool:
-    """Tell whether two clusters differ at most in what runs there and what was read."""
-    pairs = ((one.nodes, other.nodes), (one.tables, other.tables), (one.classes, other.classes))
-    return all(a is b or all(x is y for x, y in zip(a, b, strict=True)) for a, b in pairs)

@@ -17,7 +17,6 @@ import jax.numpy as jnp
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays, State, rows_of
-from longshore.core.choose import TIE_TOLERANCE
 from longshore.core.ops import Array
 from longshore.core.place import shift
 from longshore.core.power import cpu_millis_left, pwr_node_watts
@@ -43,6 +42,7 @@ class Outcome(NamedTuple):
 
     node: Array  # [events] int32; -1 = there was no room, or the pod that leaves had found none
     milli: Array  # [events] int32; GPU that is allocated
+    on_device: Array  # [events, devices] bool; the GPUs of the node that the pod holds, or leaves
     watts: Array  # [events] float32; by PWR's model, idle nodes left on
     watts_idle_off: Array  # [events] float32; the same with idle nodes switched off
     nodes_on: Array  # [events] int32; nodes that have a pod
@@ -51,7 +51,9 @@ class Outcome(NamedTuple):
 
 class _Carry(NamedTuple):
     state: State
+    memory_left: Array  # [nodes] int64; as in the state, but in one piece
     facts: Array  # [facts, classes, nodes]; -inf = the node cannot take such a pod
+    left: Array | None  # [classes of shares, nodes] int32; milli left on the GPU to take, where the rule picks it
     where: Array  # [pods] int32
     devices: Array  # [pods, devices] int32; only kept where pods leave
 
@@ -71,7 +73,7 @@ def axes_of(fillings: Filling) -> Filling:
     arrays = fillings.arrays
     of_tables = arrays.tables._replace(**dict.fromkeys(arrays.tables._fields, None))
     of_tables = of_tables._replace(weights=0, typical_share=0, typical_rest=0)
-    of_arrays = ClusterArrays(nodes=0, readings=0, tables=of_tables, classes=None, state=0)
+    of_arrays = ClusterArrays._make([0, 0, of_tables, None, 0])  # nodes, readings, tables, classes, state
     return Filling(of_arrays, *[0] * (len(Filling._fields) - 1))
 
 
@@ -89,13 +91,15 @@ def fill(policy: Heuristic, filling: Filling, num_shares: int, num_pods: int = 0
     num_classes = arrays.classes.request.shape[0]
     every = jnp.arange(arrays.nodes.is_real.shape[0])
     if policy.by_node is None:
-        facts = jnp.zeros((1, num_classes, 0))
+        facts, left = jnp.zeros((1, num_classes, 0)), None
     else:
-        facts = jax.lax.map(lambda node: _column(policy, arrays, node, num_shares), every, batch_size=64)
-        facts = jnp.moveaxis(facts, 0, -1)
+        columns = jax.lax.map(lambda node: _column(policy, _one(arrays, node), num_shares), every, batch_size=64)
+        facts, left = jax.tree.map(lambda part: jnp.moveaxis(part, 0, -1), columns)
     carry = _Carry(
         state,
+        arrays.nodes.allocatable[:, MEMORY_COLUMN] - state.requested[:, MEMORY_COLUMN],
         facts,
+        left,
         jnp.full(num_pods, -1, jnp.int32),
         jnp.zeros((num_pods, state.gpu_used.shape[1]), jnp.int32),
     )
@@ -120,8 +124,7 @@ def _step(
     is_arrival: Array,
 ) -> tuple[_Carry, Outcome]:
     arrays = filling.arrays._replace(state=carry.state)
-    has_memory = arrays.nodes.allocatable[:, MEMORY_COLUMN] - carry.state.requested[:, MEMORY_COLUMN] >= memory
-    feasible = has_memory & filling.allowed[models]
+    feasible = (carry.memory_left >= memory) & filling.allowed[models]
     if policy.by_node is None:
         feasible = feasible & _fits(arrays, pod_class)
         scores = policy.score(arrays, pod_class, feasible)
@@ -132,40 +135,60 @@ def _step(
     worth = jnp.where(feasible, scores, -jnp.inf)
     best = worth.max()
     had_room = best > -jnp.inf
-    node = jnp.argmax(worth >= best - TIE_TOLERANCE).astype(jnp.int32)
-    sign = had_room.astype(jnp.int64)
+    node = jnp.argmax(worth >= best - policy.tie_tolerance).astype(jnp.int32)
+    sign = had_room.astype(carry.state.requested.dtype)
     if num_pods:
         node = jnp.where(is_arrival, node, jnp.maximum(carry.where[pod], 0))
-        sign = jnp.where(is_arrival, sign, -(carry.where[pod] >= 0).astype(jnp.int64))
-    before = _one(arrays, node)
-    devices = _devices(policy, before, pod_class)
+        sign = jnp.where(is_arrival, sign, -(carry.where[pod] >= 0).astype(sign.dtype))
+    # Behind a barrier, so that the node is read once, before it is written: else XLA copies all nodes at every step.
+    before = jax.lax.optimization_barrier(_one(arrays, node))
+    devices = _devices(policy, before, pod_class, None if carry.left is None else carry.left[pod_class, node])
     if num_pods:
         devices = jnp.where(is_arrival, devices, carry.devices[pod])
-    state = shift(arrays, pod_class, node, devices, sign).state
-    state = state._replace(
-        requested=state.requested.at[node, MEMORY_COLUMN].add(sign * memory),
-        step=(state.step + (is_arrival & had_room)).astype(jnp.uint32),
-    )
-    arrays = arrays._replace(state=state)
-    after = _one(arrays, node)
-    facts = carry.facts
+    after = jax.lax.optimization_barrier(_changed(before, pod_class, devices, memory, sign))
+    facts, left = carry.facts, carry.left
     if policy.by_node is not None:
-        facts = facts.at[:, :, node].set(_column(policy, arrays, node, num_shares))
-    carry = _Carry(state, facts, carry.where, carry.devices)
+        new_facts, new_left = _column(policy, after, num_shares)
+        facts = facts.at[:, :, node].set(new_facts)
+        left = None if left is None else left.at[:, node].set(new_left)
+    placed = is_arrival & had_room
+    state = _written(carry.state, after.state, node)._replace(
+        step=(carry.state.step + placed).astype(jnp.uint32), last_node=jnp.where(placed, node, carry.state.last_node)
+    )
+    carry = _Carry(state, carry.memory_left.at[node].add(-sign * memory), facts, left, carry.where, carry.devices)
     if num_pods:
-        placed = jnp.where(is_arrival & had_room, node, -1)
         carry = carry._replace(
-            where=carry.where.at[pod].set(placed), devices=carry.devices.at[pod].set(devices.astype(jnp.int32))
+            where=carry.where.at[pod].set(jnp.where(placed, node, -1)),
+            devices=carry.devices.at[pod].set(devices.astype(jnp.int32)),
         )
-    return carry, _outcome(before, after, jnp.where(sign != 0, node, -1), sign * devices.sum(), had_room)
+    return carry, _outcome(before, after, jnp.where(sign != 0, node, -1), sign * devices, had_room)
 
 
-def _outcome(before: ClusterArrays, after: ClusterArrays, node: Array, milli: Array, had_room: Array) -> Outcome:
+def _changed(one: ClusterArrays, pod_class: Array, devices: Array, memory: Array, sign: Array) -> ClusterArrays:
+    """Return a node with a pod more (sign 1) or less (-1)."""
+    changed = shift(one, pod_class, jnp.int32(0), devices, sign)
+    requested = changed.state.requested.at[0, MEMORY_COLUMN].add(sign * memory)
+    return changed._replace(state=changed.state._replace(requested=requested))
+
+
+def _written(state: State, one: State, node: Array) -> State:
+    """Put a node's state in the place of what it was."""
+    return state._replace(
+        requested=state.requested.at[node].set(one.requested[0]),
+        nonzero_requested=state.nonzero_requested.at[node].set(one.nonzero_requested[0]),
+        pod_count=state.pod_count.at[node].set(one.pod_count[0]),
+        counts=state.counts.at[:, node].set(one.counts[:, 0]),
+        gpu_used=state.gpu_used.at[node].set(one.gpu_used[0]),
+    )
+
+
+def _outcome(before: ClusterArrays, after: ClusterArrays, node: Array, devices: Array, had_room: Array) -> Outcome:
     watts, watts_after = pwr_node_watts(before)[0], pwr_node_watts(after)[0]
     was_on, is_on = before.state.pod_count[0] > 0, after.state.pod_count[0] > 0
     return Outcome(
         node=node.astype(jnp.int32),
-        milli=milli.astype(jnp.int32),
+        milli=devices.sum().astype(jnp.int32),
+        on_device=devices != 0,
         watts=(watts_after - watts).astype(jnp.float32),
         watts_idle_off=(jnp.where(is_on, watts_after, 0) - jnp.where(was_on, watts, 0)).astype(jnp.float32),
         nodes_on=is_on.astype(jnp.int32) - was_on,
@@ -177,15 +200,22 @@ def _one(arrays: ClusterArrays, node: Array) -> ClusterArrays:
     """Return one node as a cluster of its own."""
     index = node[None]
     one = rows_of(arrays, index)
-    return one._replace(state=one.state._replace(counts=arrays.state.counts[:, index]))
+    state = one.state._replace(
+        nonzero_requested=arrays.state.nonzero_requested[index], counts=arrays.state.counts[:, index]
+    )
+    return one._replace(state=state)
 
 
-def _column(policy: Heuristic, arrays: ClusterArrays, node: Array, num_shares: int) -> Array:
-    """Return what a policy finds on a node for every class [facts, classes]; -inf where the node has no room."""
+def _column(policy: Heuristic, one: ClusterArrays, num_shares: int) -> tuple[Array, Array | None]:
+    """Return what a policy finds on a node for every class [facts, classes], -inf where the node has no room.
+
+    And what is left on the GPU that it would take a share from [classes of shares], where it picks that GPU itself.
+    """
     assert policy.by_node is not None
-    one = _one(arrays, node)
-    classes = jnp.arange(arrays.classes.request.shape[0])
-    return jnp.where(_fits(one, classes), _look(policy.by_node, one, classes, num_shares)[0], -jnp.inf)
+    classes = jnp.arange(one.classes.request.shape[0])
+    facts, left = _look(policy.by_node, one, classes, num_shares)
+    picks = policy.by_node.picks_device and num_shares > 0
+    return jnp.where(_fits(one, classes), facts, -jnp.inf), left[:num_shares].astype(jnp.int32) if picks else None
 
 
 def _look(rule: ByNode, one: ClusterArrays, classes: Array, num_shares: int) -> tuple[Array, Array]:
@@ -215,15 +245,14 @@ def _look(rule: ByNode, one: ClusterArrays, classes: Array, num_shares: int) -> 
     return jnp.concatenate([best, facts[:, shares.shape[0] :]], axis=1), left
 
 
-def _devices(policy: Heuristic, one: ClusterArrays, pod_class: Array) -> Array:
+def _devices(policy: Heuristic, one: ClusterArrays, pod_class: Array, left_for_share: Array | None) -> Array:
     """Return the milli that a pod takes from every device of a node [devices]."""
-    if policy.by_node is None or not policy.by_node.picks_device:
+    if left_for_share is None:
         return policy.devices(one, pod_class)[0]
     classes = pod_class[None]
     take = gpu.take_fullest(one, classes)
     is_share = (take.milli > 0) & (take.milli < gpu.WHOLE_GPU_MILLI)
-    left = jnp.where(is_share, _look(policy.by_node, one, classes, 1)[1], take.left)
-    return gpu.taken(one, classes, take._replace(left=left))[0]
+    return gpu.taken(one, classes, take._replace(left=jnp.where(is_share, left_for_share, take.left)))[0]
 
 
 def _fits(arrays: ClusterArrays, pod_class: Array) -> Array:

@@ -27,7 +27,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from longshore.core.errors import InputError
-from longshore.core.features import ALL, chosen
+from longshore.core.features import chosen, default_names
 from longshore.core.ops import Array
 from longshore.filters import filter_set
 from longshore.objectives.base import Objective, Transition
@@ -79,7 +79,7 @@ def _set_up(
     nodes: int | None,
     objective: str | Objective,
     filters: str,
-    features: Sequence[str],
+    features: Sequence[str] | None,
     lag_seconds: float,
 ) -> _Setup:
     if not 0 <= lag_seconds < np.inf:
@@ -87,7 +87,8 @@ def _set_up(
     given = dict(parameters or {}) | ({} if nodes is None else {"nodes": nodes})
     source = TraceSource(build_workload(workload, given), lag_seconds)
     term = parse_objective(objective, check_jit=_run_under_jit) if isinstance(objective, str) else objective
-    names = tuple(feature.name for feature in chosen(features))
+    wanted = default_names(source.has_gpus) if features is None else features
+    names = tuple(feature.name for feature in chosen(wanted))
     shape = (source.num_nodes, len(names))
     return _Setup(
         source=source,
@@ -123,7 +124,8 @@ class PlacementEnv(gymnasium.Env[Rows, np.int64]):
         nodes: number of nodes, in short for the parameter of that name.
         objective: what is rewarded: a name, `name=weight,name=weight`, YAML, or an objective.
         filters: the set of constraints that the mask stands for: `upstream` or `upstream+latency`.
-        features: the columns of an observation, by name.
+        features: the columns of an observation, by name; None = all, without those of GPUs in detail where no node
+            has any.
         lag_seconds: how often readings are taken; 0 = always fresh.
         render_mode: there is none; for Gymnasium's sake.
 
@@ -141,7 +143,7 @@ class PlacementEnv(gymnasium.Env[Rows, np.int64]):
         nodes: int | None = None,
         objective: str | Objective = "el-rl",
         filters: str = "upstream+latency",
-        features: Sequence[str] = ALL,
+        features: Sequence[str] | None = None,
         lag_seconds: float = 0.0,
         render_mode: str | None = None,
     ) -> None:
@@ -201,7 +203,7 @@ class PlacementVectorEnv(VectorEnv[Rows, npt.NDArray[np.int64], npt.NDArray[Any]
         nodes: int | None = None,
         objective: str | Objective = "el-rl",
         filters: str = "upstream+latency",
-        features: Sequence[str] = ALL,
+        features: Sequence[str] | None = None,
         lag_seconds: float = 0.0,
         render_mode: str | None = None,
         max_episode_steps: int | None = None,

@@ -29,13 +29,16 @@ class TraceSource:
     lag_seconds: float = 0.0
     num_nodes: int = field(init=False)
     """Rows of the node axis; the same for every seed."""
+    has_gpus: bool = field(init=False)
+    """Some node has a GPU."""
     has_node_events: bool = field(init=False, default=False)
     """Some trace so far has nodes that fail, drain or join."""
     shapes: Shapes = field(init=False, default=())
     """Of the latest parameters. When they have grown, parameters that were made before no longer fit the others."""
 
     def __post_init__(self) -> None:
-        self.num_nodes = len(self.workload.trace(0).nodes)
+        nodes = self.workload.trace(0).nodes
+        self.num_nodes, self.has_gpus = len(nodes), any(node.gpu_count for node in nodes)
         self._num_pods, self._num_events = 1, 1
 
     def params(self, seed: int) -> SimParams:

@@ -22,6 +22,7 @@ from longshore.core.policy import Envelope, Interval, Policy, Weight
 from longshore.objectives.weighted import objective_name
 from longshore.simulator.params import SimParams
 from longshore.training.checkpoint import write_whole
+from longshore.training.compiling import compiler_options
 from longshore.training.greedy import judge_all
 from longshore.training.plan import Plan
 from longshore.training.prepare import Prepared
@@ -138,7 +139,7 @@ def compile_envelope(prepared: Prepared, state: TrainState) -> Callable[[Mapping
     shapes = {
         name: jax.ShapeDtypeStruct(state.best[name].shape[1:], state.best[name].dtype) for name in tensor_names(ops)
     }
-    compiled = jax.jit(bounds).lower(shapes, params).compile()
+    compiled = jax.jit(bounds, compiler_options=compiler_options()).lower(shapes, params).compile()
 
     def run(tensors: Mapping[str, Array]) -> Envelope:
         low, high = (np.asarray(one, np.float64) for one in compiled(dict(tensors), params))

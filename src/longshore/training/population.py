@@ -19,6 +19,7 @@ from safetensors import numpy as safetensors_numpy
 
 from longshore.agents.base import Figures
 from longshore.core.ops import Array
+from longshore.training.compiling import compiler_options
 from longshore.training.engine import Engine, Report, Values, run_all
 from longshore.training.greedy import Judged
 from longshore.training.plan import Plan, read_plan
@@ -41,9 +42,10 @@ class SplitProgram(Program):
     @cached_property
     def chunk(self) -> Callable[[Data, TrainState], tuple[TrainState, Figures]]:
         """Train a chunk and judge it, one generation after the other."""
-        ask = jax.jit(jax.vmap(self.ask, in_axes=(None, 0)))
-        tell = jax.jit(jax.vmap(self.tell, in_axes=(None, 0, 0, 0, 0)))
-        select = jax.jit(jax.vmap(self.select, in_axes=(None, 0, 0)))
+        options = compiler_options()
+        ask = jax.jit(jax.vmap(self.ask, in_axes=(None, 0)), compiler_options=options)
+        tell = jax.jit(jax.vmap(self.tell, in_axes=(None, 0, 0, 0, 0)), compiler_options=options)
+        select = jax.jit(jax.vmap(self.select, in_axes=(None, 0, 0)), compiler_options=options)
 
         def run(data: Data, state: TrainState) -> tuple[TrainState, Figures]:
             all_figures: list[Figures] = []
@@ -98,5 +100,5 @@ def judge_job(values: Values, _report: Report) -> Values:
 @lru_cache(maxsize=2)  # a worker is asked for the same plan again every generation
 def _judge(plan: bytes) -> Callable[[dict[str, Any], Any], Judged]:
     prepared = prepare(read_plan(msgspec.json.decode(plan)))
-    compiled = jax.jit(jax.vmap(prepared.program.try_out, in_axes=(None, 0, 0)))
+    compiled = jax.jit(jax.vmap(prepared.program.try_out, in_axes=(None, 0, 0)), compiler_options=compiler_options())
     return lambda variants, traces: compiled(prepared.data, variants, traces)

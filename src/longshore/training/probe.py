@@ -40,12 +40,13 @@ class _Watcher:
     """Looks over the shoulder of a random policy, and of what it earns."""
 
     objective: Weighted
-    low: Array = field(default_factory=lambda: np.full(len(feature_table.ALL), np.inf))
-    high: Array = field(default_factory=lambda: np.full(len(feature_table.ALL), -np.inf))
+    features: tuple[str, ...]
+    low: Array = np.inf
+    high: Array = -np.inf
     rewards: list[Array] = field(default_factory=list)
 
     def score(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
-        rows = feature_table.features(arrays, pod_class, feasible)[arrays.nodes.is_real]
+        rows = feature_table.features(arrays, pod_class, feasible, self.features)[arrays.nodes.is_real]
         self.low, self.high = np.minimum(self.low, rows.min(axis=0)), np.maximum(self.high, rows.max(axis=0))
         return hash_uint32(arrays.state.seed, arrays.state.step, arrays.nodes.name_rank).astype(np.float64)
 
@@ -62,7 +63,8 @@ def probe(compiled: Sequence[Compiled], objective: Weighted, filters: tuple[str,
     Raises:
         InputError: nothing could be placed, or the objective gave a number that is not finite.
     """
-    watcher = _Watcher(objective)
+    has_gpus = any(one.params.cluster.nodes.gpu_capacity.any() for one in compiled)
+    watcher = _Watcher(objective, feature_table.default_names(has_gpus))
     per_trace = max(MOST_DECISIONS // len(compiled), 50)
     for one in compiled:
         lag = float(one.params.lag_seconds)
@@ -77,6 +79,6 @@ def probe(compiled: Sequence[Compiled], objective: Weighted, filters: tuple[str,
     if not np.isfinite(rewards).all():
         raise InputError("the objective gave a reward that is not a finite number", "check its terms and weights")
     varying = watcher.high - watcher.low > _LEAST_SPREAD
-    taken = dict(zip(feature_table.ALL, varying, strict=True))
+    taken = dict(zip(watcher.features, varying, strict=True))
     names = tuple(name for name, varies in taken.items() if varies and name not in _ONLY_WHEN_ASKED)
     return Probe(names, rewards)

@@ -19,6 +19,7 @@ from longshore.core.forward import needed
 from longshore.core.ops import Array
 from longshore.simulator.params import SimParams
 from longshore.training import experience
+from longshore.training.compiling import compiler_options
 from longshore.training.experience import Bank, Env, Task
 from longshore.training.greedy import Judged, judge_all
 from longshore.training.rewards import Scale
@@ -67,12 +68,23 @@ class Program:
     @cached_property
     def init(self) -> Callable[[Data, Array], TrainState]:
         """Return the state before training; one key per seed."""
-        return jax.jit(jax.vmap(self._init, in_axes=(None, 0)))
+        return jax.jit(jax.vmap(self._init, in_axes=(None, 0)), compiler_options=compiler_options())
 
     @cached_property
     def chunk(self) -> Callable[[Data, TrainState], tuple[TrainState, Figures]]:
-        """Train a chunk and judge it."""
-        return jax.jit(jax.vmap(self._chunk, in_axes=(None, 0)), donate_argnums=1)
+        """Train a chunk and judge it.
+
+        Two programs: together they take longer to compile than one after the other.
+        """
+        options = compiler_options()
+        play = jax.jit(jax.vmap(self._play, in_axes=(None, 0)), donate_argnums=1, compiler_options=options)
+        select = jax.jit(jax.vmap(self.select, in_axes=(None, 0, 0)), donate_argnums=1, compiler_options=options)
+
+        def run(data: Data, state: TrainState) -> tuple[TrainState, Figures]:
+            found: tuple[TrainState, Figures] = select(data, *play(data, state))
+            return found
+
+        return run
 
     def _init(self, data: Data, key: Array) -> TrainState:
         key, env_key, learner_key = jax.random.split(key, 3)
@@ -83,7 +95,8 @@ class Program:
             envs = experience.start(self.task, data.bank, data.scale, env_key, self.learner.envs)
             # So that everybody begins with a draw of the dial.
             envs = envs._replace(wants_trace=jnp.ones_like(envs.wants_trace))
-            seen = experience.example(self.task, data.bank, envs)
+            shapes = jax.eval_shape(lambda: experience.example(self.task, data.bank, envs))
+            seen = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
             learner = self.learner.init(self.blueprint, learner_key, seen)
         state = TrainState(
             learner=learner,
@@ -97,15 +110,14 @@ class Program:
         )
         return _with_fixed_types(state)
 
-    def _chunk(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
+    def _play(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
         update = self._generation if self.is_population else self._update
 
         def body(state: TrainState, _: None) -> tuple[TrainState, Figures]:
             return update(data, state)
 
         state, figures = jax.lax.scan(body, state, None, length=self.updates)
-        figures = jax.tree.map(lambda leaf: leaf.mean(axis=0), figures)
-        return self.select(data, state, figures)
+        return state, jax.tree.map(lambda leaf: leaf.mean(axis=0), figures)
 
     def _update(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
         key, renew_key, play_key, learn_key = jax.random.split(state.key, 4)

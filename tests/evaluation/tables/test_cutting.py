@@ -8,7 +8,7 @@ import pytest
 from longshore.core.ops import Array
 from longshore.evaluation.tables.cutting import cut_gpus
 
-SHARES = (130, 240, 260, 500, 510, 810, 1000)
+SHARES = (130, 240, 333, 334, 500, 510, 810, 1000)
 
 
 def all_cuts(sizes: tuple[int, ...]) -> Array:

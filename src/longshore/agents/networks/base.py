@@ -6,12 +6,14 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from longshore.core.forward import CONTEXT, PREFERENCE, PRIOR, ROWS, SCORE, Op
+from longshore.core.forward import CONTEXT, POD_KIND, POD_KINDS, PREFERENCE, PRIOR, ROWS, SCORE, Op
 from longshore.core.ops import Array
 
 VALUE = "value"
 """What learners of values add to every network: the worth of the state, [1]."""
 CORRECTION = "correction"
+FINAL_GAIN = 1e-4
+"""Of the layers that give scores and values: what they give begins near 0."""
 # The tensor that weighs the heuristic of a hybrid.
 _PRIOR_SCALE = "prior_scale"
 
@@ -73,7 +75,7 @@ class Builder:
     width: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.width |= {ROWS: self.sizes.features, PREFERENCE: self.sizes.terms, PRIOR: 1}
+        self.width |= {ROWS: self.sizes.features, PREFERENCE: self.sizes.terms, PRIOR: 1, POD_KIND: len(POD_KINDS)}
 
     def start(self) -> str:
         """Return the value that a network begins with: the rows and, where there is a dial, its weights."""
@@ -94,6 +96,17 @@ class Builder:
         """Add values up."""
         return self._add("add", output, given, self.width[given[0]])
 
+    def mixed(self, output: str, given: str, mix: str, *, gain: float, name: str) -> str:
+        """Add a weighted sum whose weights are mixed from several sets by a value."""
+        inside, sets = self.width[given], self.width[mix]
+        self.shapes[f"{name}.weight"] = Shape((inside, sets), (gain / max(inside, 1)) ** 0.5)
+        self.shapes[f"{name}.bias"] = Shape((sets,), 0.0)
+        return self._add("mixed", output, (given, mix), 1, (f"{name}.weight", f"{name}.bias"))
+
+    def outer(self, output: str, one: str, other: str) -> str:
+        """Multiply every element of one value by every element of another."""
+        return self._add("outer", output, (one, other), self.width[one] * self.width[other])
+
     def concat(self, output: str, *given: str) -> str:
         """Put values side by side."""
         return self._add("concat", output, given, sum(self.width[one] for one in given))
@@ -107,14 +120,22 @@ class Builder:
         return self._add("flatten", output, (given,), self.width[given] * self.sizes.nodes)
 
     def finish(self, hidden: str, context: str, *, nodes: int | None = None) -> Blueprint:
-        """Add the score and the value. `hidden` is per node; of a fixed-size network it is a vector.
+        """Add the score and the value. `hidden` is per node; of a fixed-size network it is a vector."""
+        width = 1 if nodes is None else nodes
+        correction = self.linear(self.unfinished, hidden, width, gain=FINAL_GAIN, name=SCORE)
+        return self.finish_scored(correction, context, nodes=nodes)
+
+    @property
+    def unfinished(self) -> str:
+        """What the network's own score is called: a hybrid's is a correction of the heuristic's."""
+        return CORRECTION if self.sizes.has_prior else SCORE
+
+    def finish_scored(self, correction: str, context: str, *, nodes: int | None = None) -> Blueprint:
+        """Add the value, and a hybrid's score. `correction` is the value `unfinished`, its tensors are named `score`.
 
         Scores begin near 0, so that a new policy tries everything; a hybrid's correction begins at exactly 0.
         """
-        has_prior = self.sizes.has_prior
-        width = 1 if nodes is None else nodes
-        correction = self.linear(CORRECTION if has_prior else SCORE, hidden, width, gain=1e-4, name="score")
-        if has_prior:
+        if self.sizes.has_prior:
             self.shapes["score.weight"] = self.shapes["score.weight"]._replace(deviation=0.0)
             self.shapes[_PRIOR_SCALE] = Shape((1,), 0.0, 1.0)
             prior = self._add("scale", "prior_scaled", (PRIOR,), 1, (_PRIOR_SCALE,))
@@ -122,7 +143,7 @@ class Builder:
                 prior = self.flatten("prior_flat", prior)
             self.add(SCORE, prior, correction)
         self._add("add", CONTEXT, (context,), self.width[context])
-        self.linear(VALUE, CONTEXT, 1, gain=1e-4)
+        self.linear(VALUE, CONTEXT, 1, gain=FINAL_GAIN)
         return Blueprint(tuple(self.ops), tuple(self.shapes.items()), nodes)
 
     def _add(self, kind: str, output: str, given: tuple[str, ...], width: int, tensors: tuple[str, ...] = ()) -> str:

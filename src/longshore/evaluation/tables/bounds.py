@@ -26,9 +26,8 @@ import numpy as np
 from scipy import optimize, sparse
 
 from longshore.core.errors import InputError, LongshoreError
-from longshore.core.gpu_power import MILLIS_PER_SOCKET, sockets, watts_of_models
 from longshore.core.ops import Array
-from longshore.core.power import SOCKET_ACTIVE_WATTS, SOCKET_IDLE_WATTS
+from longshore.core.power import MILLIS_PER_SOCKET, SOCKET_ACTIVE_WATTS, SOCKET_IDLE_WATTS, gpu_watts, sockets
 from longshore.evaluation.tables.cutting import cut_gpus
 
 # Rounding inside the solver: a bound of 2.0000001 nodes is 2, not 3.
@@ -91,7 +90,10 @@ def group_pods(
 
 
 def placeable(supply: Supply, demand: Demand) -> Array:
-    """Say of which classes [classes] a node could hold a pod, alone; no policy places the others, so force none of them."""
+    """Say of which classes [classes] some node could hold a pod, alone.
+
+    No policy ever places the others, so none of them should be forced.
+    """
     return _fits(supply, demand).any(axis=1)
 
 
@@ -155,7 +157,7 @@ def fewest_nodes(supply: Supply, demand: Demand) -> float:
 
 
 def least_watts(supply: Supply, demand: Demand, *, idle_off: bool = False) -> float:
-    """Return a lower bound on what the cluster draws with the forced pods placed, by PWR's model (`core/gpu_power.py`).
+    """Return a lower bound on what the cluster draws with the forced pods placed, by PWR's model (`core/power.py`).
 
     Args:
         supply: the nodes.
@@ -166,9 +168,9 @@ def least_watts(supply: Supply, demand: Demand, *, idle_off: bool = False) -> fl
         InputError: if the forced pods do not fit, even in parts.
     """
     program = _Program(supply, demand._replace(most=demand.forced), has_sockets=True)
-    watts = watts_of_models(supply.model)
-    empty = supply.gpus * watts.idle + sockets(supply.cpu_millis) * SOCKET_IDLE_WATTS
-    cost = program.gpu_cost(watts.full - watts.idle)
+    idle, full = np.array([gpu_watts(model) for model in supply.model]).reshape(-1, 2).T
+    empty = supply.gpus * idle + sockets(supply.cpu_millis) * SOCKET_IDLE_WATTS
+    cost = program.gpu_cost(full - idle)
     cost += program.socket_cost(SOCKET_ACTIVE_WATTS - SOCKET_IDLE_WATTS)
     if idle_off:
         cost += program.node_cost(empty)

@@ -35,20 +35,26 @@ def demand_levels(arrived_milli: Array, capacity_milli: int) -> Array:
     return np.rint(100.0 * arrived_milli / capacity_milli).astype(np.int64)
 
 
+def is_at_level(arrived_milli: Array, capacity_milli: int, level: int) -> Array:
+    """Say which arrivals [arrivals] a level is measured at; one without arrivals takes those of its two neighbours.
+
+    None at all are left of a level that the run ended before.
+    """
+    levels = demand_levels(arrived_milli, capacity_milli)
+    chosen = levels == level
+    return chosen if chosen.any() else np.abs(levels - level) <= 1
+
+
 def means_at_levels(
     values: Array, arrived_milli: Array, capacity_milli: int, wanted: Iterable[int]
 ) -> dict[int, float]:
-    """Return the mean of `values` over each wanted level; a level without arrivals takes those of its two neighbours.
+    """Return the mean of `values` over each wanted level; levels that the run ended before are left out.
 
-    Levels that have none either, since the run ended before, are left out. `values` and `arrived_milli` are by arrival,
-    after it.
+    `values` and `arrived_milli` are by arrival, after it.
     """
-    levels = demand_levels(arrived_milli, capacity_milli)
     means: dict[int, float] = {}
     for level in wanted:
-        chosen = levels == level
-        if not chosen.any():
-            chosen = np.abs(levels - level) <= 1
+        chosen = is_at_level(arrived_milli, capacity_milli, level)
         if chosen.any():
             means[level] = float(values[chosen].mean())
     return means

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -32,12 +33,16 @@ class Problem:
 
     nodes: Nodes
     pods: Pods
+    beside: tuple[Pods, ...] = ()
+    """Other lists, whose pods get classes too: problems with the same classes are played by one compiled program."""
 
     @cached_property
     def shapes(self) -> list[tuple[int, int, int]]:
         """The distinct (milli of a GPU, GPUs, milli-CPU) of the pods: shares of a GPU first."""
-        found = set(zip(self.pods.gpu_milli, self.pods.gpu_count, self.pods.cpu_milli, strict=True))
-        return sorted((tuple(map(int, one)) for one in found), key=lambda one: (not _is_share(one[0]), one))
+        found: set[tuple[int, int, int]] = set()
+        for pods in (self.pods, *self.beside):
+            found.update(zip(pods.gpu_milli.tolist(), pods.gpu_count.tolist(), pods.cpu_milli.tolist(), strict=True))
+        return sorted(found, key=lambda one: (not _is_share(one[0]), one))
 
     @cached_property
     def num_shares(self) -> int:
@@ -113,9 +118,7 @@ def _node(name: str, nodes: Nodes, row: int) -> Node:
         (MEMORY, int(nodes.memory_mib[row]) * _MIB * NANOS_PER_UNIT),
         (PODS, _ANY_NUMBER_OF_PODS * NANOS_PER_UNIT),
     )
-    return Node(
-        name, allocatable=have, capacity=have, gpu_count=int(nodes.gpu_count[row]), gpu_model=nodes.model[row]
-    )
+    return Node(name, allocatable=have, capacity=have, gpu_count=int(nodes.gpu_count[row]), gpu_model=nodes.model[row])
 
 
 def _spec(shape: tuple[int, int, int]) -> PodSpec:
@@ -131,31 +134,63 @@ def _reordered(arrays: ClusterArrays, order: Array, seed: int) -> ClusterArrays:
     return rows._replace(nodes=nodes, state=rows.state._replace(seed=np.uint32(seed)))
 
 
-def side_by_side(runs: Sequence[Filling]) -> Filling:
-    """Stack runs of one problem [runs, ...]; shorter ones are filled up with pods that may go nowhere."""
-    most = max(len(run.pod_class) for run in runs)
-    padded = [_padded(run, most) for run in runs]
+class Sizes(NamedTuple):
+    """How long the parts of a run are whose length differs from list to list."""
+
+    events: int
+    kinds: int
+    model_sets: int
+
+    @staticmethod
+    def of(runs: Sequence[Filling]) -> "Sizes":
+        """Return the sizes that all of the runs fit into."""
+        return Sizes(
+            max(len(run.pod_class) for run in runs),
+            max(len(run.arrays.tables.typical_cpu_millis) for run in runs),
+            max(len(run.allowed) for run in runs),
+        )
+
+
+def side_by_side(runs: Sequence[Filling], sizes: Sizes | None = None) -> Filling:
+    """Stack runs of one problem [runs, ...]; shorter ones are filled up with pods that may go nowhere.
+
+    Args:
+        runs: of one problem.
+        sizes: what to fill up to; runs of several problems with the same classes and sizes share a compiled program.
+    """
+    padded = [_padded(run, sizes or Sizes.of(runs)) for run in runs]
     axes = axes_of(padded[0])
     is_shared = jax.tree.leaves(
         jax.tree.map(lambda axis, part: jax.tree.map(lambda _: axis is None, part), axes, padded[0], is_leaf=_is_axis)
     )
     leaves = zip(*[jax.tree.leaves(run) for run in padded], strict=True)
     joined = [parts[0] if shared else np.stack(parts) for shared, parts in zip(is_shared, leaves, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(padded[0]), joined)
+    stacked: Filling = jax.tree.unflatten(jax.tree.structure(padded[0]), joined)
+    return stacked
 
 
 def _is_axis(part: object) -> bool:
     return part is None or isinstance(part, int)
 
 
-def _padded(run: Filling, num_events: int) -> Filling:
-    missing = num_events - len(run.pod_class)
-    nowhere = np.zeros((1, run.allowed.shape[1]), bool)
+def _padded(run: Filling, sizes: Sizes) -> Filling:
+    missing = sizes.events - len(run.pod_class)
+    # One row more than needed: no node is allowed there, so that it is where pods go that are no pods.
+    nowhere = np.zeros((sizes.model_sets + 1 - len(run.allowed), run.allowed.shape[1]), bool)
+    tables = run.arrays.tables
+    kinds = (0, sizes.kinds - len(tables.typical_cpu_millis))
+    tables = tables._replace(
+        typical_cpu_millis=np.pad(tables.typical_cpu_millis, kinds),
+        typical_gpu_milli=np.pad(tables.typical_gpu_milli, kinds),
+        typical_gpu_count=np.pad(tables.typical_gpu_count, kinds),
+        typical_share=np.pad(tables.typical_share, (kinds, (0, 0))),
+    )
     return run._replace(
+        arrays=run.arrays._replace(tables=tables),
         allowed=np.concatenate([run.allowed, nowhere]),
         pod_class=np.pad(run.pod_class, (0, missing)),
         memory=np.pad(run.memory, (0, missing)),
-        models=np.pad(run.models, (0, missing), constant_values=len(run.allowed)),
+        models=np.pad(run.models, (0, missing), constant_values=sizes.model_sets),
         pod=np.pad(run.pod, (0, missing)),
         is_arrival=np.pad(run.is_arrival, (0, missing), constant_values=True),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import choose
+from longshore.core.choose import TIE_TOLERANCE, choose
 from longshore.core.ops import Array
 
 if TYPE_CHECKING:
@@ -31,9 +31,18 @@ class Heuristic:
     """The choice depends on node names or on history, so that renaming nodes may change it."""
     by_node: "ByNode | None" = None
     """The same rule as facts about single nodes, where it is one (`policies.heuristics.by_node`)."""
+    tie_tolerance: float = TIE_TOLERANCE
+    """Nodes whose scores are within this of the best tie."""
     may_defer: bool = False
     """Scores say by how much a node is better than waiting; a pod for which all are below 0 waits."""
 
     def choose(self, arrays: ClusterArrays, scores: Array, feasible: Array) -> Array:
         """Return the node that the scores stand for, -1 if none is feasible or the pod is to wait."""
-        return choose(arrays, scores, feasible, has_random_ties=self.has_random_ties, may_defer=self.may_defer)
+        return choose(
+            arrays,
+            scores,
+            feasible,
+            has_random_ties=self.has_random_ties,
+            may_defer=self.may_defer,
+            tie_tolerance=self.tie_tolerance,
+        )

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 from longshore.core import gpu
 from longshore.core.arrays import ClusterArrays
+from longshore.core.choose import TIE_TOLERANCE
 from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
 from longshore.policies.heuristics.base import Heuristic
 
 Facts = Callable[[ClusterArrays, Array, Take], Array]
 """(arrays, pod class, what it takes from the GPUs) -> [facts, nodes], float. The class is one for all nodes, or, where
-the arrays hold a single node, [classes]; the answer is [facts, classes] then."""
+the arrays hold a single node, [classes]; the answer is [facts, classes] then. Rules that pick a device are also asked
+about all devices at once: what is taken is [devices, nodes] then, and so is each fact."""
 
 Rank = Callable[[Array, Array], Array]
 """(facts [facts, nodes], feasible [nodes]) -> score [nodes]."""
@@ -44,22 +46,11 @@ class ByNode:
             take = gpu.take_fullest(arrays, pod_class)
             return self.facts(arrays, pod_class, take), take
         xp = namespace(arrays.state.gpu_used)
-        best = None
-        for device in range(arrays.state.gpu_used.shape[1]):
-            take, is_possible = gpu.take_from(arrays, pod_class, device)
-            facts = self.facts(arrays, pod_class, take)
-            worth = xp.where(is_possible, facts[0], -xp.inf)
-            if best is None:
-                best = worth, facts, take
-                continue
-            is_better = worth > best[0]
-            best = (
-                xp.where(is_better, worth, best[0]),
-                xp.where(is_better, facts, best[1]),
-                take._replace(left=xp.where(is_better, take.left, best[2].left)),
-            )
-        assert best is not None
-        return best[1], best[2]
+        takes, is_possible = gpu.take_from_each(arrays, pod_class)
+        facts = self.facts(arrays, pod_class, takes)
+        best = xp.argmax(xp.where(is_possible, facts[0], -xp.inf), axis=0)[None]
+        taken = takes._replace(left=xp.take_along_axis(takes.left, best, axis=0)[0])
+        return xp.take_along_axis(facts, xp.broadcast_to(best, (facts.shape[0], *best.shape)), axis=1)[:, 0], taken
 
     def score(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes for one pod [nodes]."""
@@ -70,8 +61,10 @@ class ByNode:
         return gpu.taken(arrays, pod_class, self.look(arrays, pod_class)[1])
 
 
-def by_node(facts: Facts, rank: Rank = first_fact, *, picks_device: bool = False) -> Heuristic:
+def by_node(
+    facts: Facts, rank: Rank = first_fact, *, picks_device: bool = False, tie_tolerance: float = TIE_TOLERANCE
+) -> Heuristic:
     """Return such a rule as a heuristic."""
     rule = ByNode(facts, rank, picks_device)
     devices = rule.devices if picks_device else gpu.best_fit
-    return Heuristic(score=rule.score, devices=devices, by_node=rule)
+    return Heuristic(score=rule.score, devices=devices, by_node=rule, tie_tolerance=tie_tolerance)

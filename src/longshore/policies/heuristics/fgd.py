@@ -29,9 +29,8 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     cpu, idle = cpu_millis_left(arrays), gpu_milli_left(arrays)
     cpu_after, idle_after = cpu - cpu_millis_wanted(arrays, pod_class), idle - take.count * take.milli
     now = fragmentation.offers(arrays)
-    then = fragmentation.offers_after(arrays, now, take)
     before = fragmentation.fragment(arrays, now, idle, cpu)
-    return score_of(before - fragmentation.fragment(arrays, then, idle_after, cpu_after))[None]
+    return score_of(before - fragmentation.fragment_after(arrays, now, take, idle_after, cpu_after))[None]
 
 
 def score_of(gain: Array) -> Array:

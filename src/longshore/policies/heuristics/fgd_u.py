@@ -22,9 +22,8 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     """Return float64 [1, nodes]."""
     cpu = cpu_millis_left(arrays)
     now = fragmentation.offers(arrays)
-    then = fragmentation.offers_after(arrays, now, take)
     usable = fragmentation.potential(arrays, now, cpu)
-    usable_after = fragmentation.potential(arrays, then, cpu - cpu_millis_wanted(arrays, pod_class))
+    usable_after = fragmentation.potential_after(arrays, now, take, cpu - cpu_millis_wanted(arrays, pod_class))
     fall = take.count * take.milli - (usable - usable_after)
     return fgd.facts(arrays, pod_class, take) + fall[None] / _MOST_MILLI
 

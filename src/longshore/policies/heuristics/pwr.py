@@ -1,8 +1,8 @@
 """The node where the pod adds the fewest watts, alone or mixed with FGD: PWR (CCGrid'25).
 
 Watts are by PWR's model of GPU nodes (`core.power.pwr_node_watts`), in which idle nodes stay on. score = -watts added,
-from the most to the fewest over the feasible nodes as ⌊0..100⌋; a mix is α·that + (1000 - α)·FGD's score. The GPU
-inside a node is the one that FGD takes.
+from the most to the fewest over the feasible nodes as ⌊0..100⌋; a mix is share·that + (1000 - share)·FGD's score. The
+GPU inside a node is the one that FGD takes.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,222 @@
+"""The learned rows of the outside tables: trains the policies, joins them into the bundles, draws their front.
+
+    python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--shorten 10]
+    python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
+    python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out front.json
+
+`train` plays varied mixes of the default list's pods; three trainings for each of three goals go side by side in one
+program, which is meant for a GPU (about 15 minutes on an H200). `select` takes, for each goal, the training that does
+best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import jax
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+jax.config.update("jax_enable_x64", True)
+
+from longshore.evaluation.tables.openb import find_traces, read_nodes, read_pods  # noqa: E402
+from longshore.evaluation.tables.problem import Problem, side_by_side  # noqa: E402
+from longshore.policies.bundle_folder import read_folder  # noqa: E402
+from longshore.policies.learned import learned  # noqa: E402
+from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_all  # noqa: E402
+from longshore.training import filling  # noqa: E402
+from longshore.training.export import versions, write_policy  # noqa: E402
+from longshore.training.filling_bundle import TERMS, envelope_of, make_policy  # noqa: E402
+
+SELECTION_SEEDS = range(1000, 1004)
+"""Arrival orders by which trainings are chosen; reports are on 42 to 51."""
+BASELINES = (
+    "random",
+    "dot-product",
+    "gpu-clustering",
+    "gpu-packing",
+    "gpu-best-fit",
+    "fgd",
+    "fgd-u",
+    "pwr",
+    "pwr200-fgd800",
+)
+NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
+
+
+def train(data: Path, out: Path, trainings: int, seed: int, shorten: int) -> None:
+    """Train all goals, so many times each, and write every training's tensors."""
+    out.mkdir(parents=True, exist_ok=True)
+    nodes, pods, sets = read_nodes(data), read_pods(data, "default"), _model_sets(data)
+    names = [goal for goal in filling.GOALS for _ in range(trainings)]
+    stages = tuple(
+        filling.Stage(stage.every, max(stage.generations // shorten, 1), stage.deviation, stage.mean_rate)
+        for stage in filling.DEFAULT_SCHEDULE.stages
+    )
+    schedule = filling.Schedule(stages)
+    started, log = time.monotonic(), []
+
+    def on_judged(judged: filling.Judged) -> None:
+        row = {
+            "seconds": round(time.monotonic() - started, 1),
+            "stage": judged.stage,
+            "generation": judged.generation,
+            "fitness": dict(zip(_numbered(names), np.round(judged.fitness, 3).tolist(), strict=True)),
+            "allocated": np.round(judged.results.allocated, 2).tolist(),
+        }
+        log.append(row)
+        print(json.dumps(row), file=sys.stderr, flush=True)
+
+    found = filling.train(nodes, pods, sets, [filling.GOALS[one] for one in names], seed, schedule, on_judged=on_judged)
+    for name, tensors in zip(_numbered(names), found, strict=True):
+        save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, out / f"{name}.safetensors")
+    facts = {"seed": seed, "seconds": round(time.monotonic() - started, 1), "device": jax.devices()[0].device_kind}
+    (out / "log.json").write_text(json.dumps(facts | {"schedule": repr(schedule), "log": log}, indent=1))
+
+
+def select(data: Path, runs: Path, out: Path) -> None:
+    """Judge every training on the lists of DIR, choose one for each goal, and write the bundles."""
+    nodes = read_nodes(data)
+    problems = {trace: Problem(nodes, read_pods(data, trace)) for trace in find_traces(data)}
+    played = {trace: side_by_side([one.run(seed)[0] for seed in SELECTION_SEEDS]) for trace, one in problems.items()}
+    best: dict[str, dict[str, np.ndarray]] = {}
+    figures: dict[str, list[dict[str, float]]] = {}
+    for goal in filling.GOALS:
+        judged = []
+        for path in sorted(runs.glob(f"{goal}-*.safetensors")):
+            tensors = load_file(path)
+            per_trace = [
+                _figures(one, played[trace], _play(tensors, played[trace], one.num_shares))
+                for trace, one in problems.items()
+            ]
+            judged.append({key: float(np.mean([one[key] for one in per_trace])) for key in per_trace[0]})
+            print(path.name, json.dumps({key: round(value, 4) for key, value in judged[-1].items()}), flush=True)
+        worth = [_worth(goal, one) for one in judged]
+        best[goal] = load_file(sorted(runs.glob(f"{goal}-*.safetensors"))[int(np.argmax(worth))])
+        figures[goal] = judged
+    log = json.loads((runs / "log.json").read_text()) if (runs / "log.json").exists() else {}
+    envelope = envelope_of(problems["default"], [filling.scored_by(one) for one in best.values()], SELECTION_SEEDS[0])
+    for goal, name in NAMES.items():
+        provenance = {
+            "learner": "evolution",
+            "network": "kinds",
+            "workload": "mixes of openb's default pod list",
+            "command": "python benchmarks/openb.py train, then select",
+            "seed": log.get("seed"),
+            "seconds": log.get("seconds"),
+            "schedule": log.get("schedule"),
+            "note": log.get("note", ""),
+            "selection_seeds": list(SELECTION_SEEDS),
+            "trainings": {one: len(found) for one, found in figures.items()},
+            "versions": versions(log.get("device", "unknown")),
+        }
+        metrics = {
+            f"selection_{key}": value for key, value in max(figures[goal], key=lambda one: _worth(goal, one)).items()
+        }
+        (out / name).mkdir(parents=True, exist_ok=True)
+        write_policy(out / name, make_policy(name, best, goal, envelope, provenance, metrics))
+
+
+def front(data: Path, bundle: Path, out: Path, trace: str, seeds: Sequence[int]) -> None:
+    """Play mixes of the preference and the baselines, for the picture of what can be had together."""
+    from longshore.policies import REGISTRY
+
+    problem = Problem(read_nodes(data), read_pods(data, trace))
+    played = side_by_side([problem.run(seed)[0] for seed in seeds])
+    policy, rows = read_folder(bundle), []
+    steps = 4
+    mixes = [(a, b, steps - a - b) for a in range(steps + 1) for b in range(steps + 1 - a)]
+    for mix in mixes:
+        weights = dict(zip(TERMS.values(), [one / steps for one in mix], strict=True))
+        found = _figures(problem, played, fill_all(learned(policy, weights), played, problem.num_shares))
+        rows.append({"policy": "+".join(f"{term}={weight:g}" for term, weight in weights.items()), **found})
+        print(json.dumps(rows[-1]), flush=True)
+    for name in (
+        "random",
+        "dot-product",
+        "gpu-clustering",
+        "gpu-packing",
+        "gpu-best-fit",
+        "fgd",
+        "fgd-u",
+        "pwr",
+        "pwr200-fgd800",
+    ):
+        outcome = fill_all(REGISTRY.load(name), played, problem.num_shares)
+        rows.append({"policy": name, **_figures(problem, played, outcome)})
+        print(json.dumps(rows[-1]), flush=True)
+    out.write_text(json.dumps({"trace": trace, "seeds": list(seeds), "rows": rows}, indent=1))
+
+
+@partial(jax.jit, static_argnames=("num_shares",))
+def _play(tensors: filling.Tensors, played: Filling, num_shares: int) -> Outcome:
+    """Play runs with a training's tensors; compiled once for all of them."""
+    policy = filling.scored_by(tensors)
+    return jax.vmap(lambda one: fill(policy, one, num_shares), in_axes=(axes_of(played),))(played)
+
+
+def _figures(problem: Problem, played: Filling, outcome: Outcome) -> dict[str, float]:
+    """Return means over the runs: allocation at 80, 90, 100 and 130 %, added MW and nodes at 20, 50 and 80 %."""
+    capacity = problem.nodes.gpu_capacity_milli
+    wanted = np.asarray(played.arrays.classes.gpu_milli * played.arrays.classes.gpu_count)[np.asarray(played.pod_class)]
+    # Pods that fill a run up may go nowhere, and ask for nothing.
+    wanted = np.where(np.asarray(played.models) == played.allowed.shape[1] - 1, 0, wanted)
+    level = 100 * np.cumsum(wanted, axis=1) / capacity
+
+    def at(changes: object, percent: int) -> float:
+        total = np.cumsum(np.asarray(changes, np.float64), axis=1)
+        return float(np.mean([row[np.round(of) == percent].mean() for row, of in zip(total, level, strict=True)]))
+
+    found = {f"allocated_{percent}": 100 * at(outcome.milli, percent) / capacity for percent in (80, 90, 100, 130)}
+    found |= {f"megawatts_added_{percent}": at(outcome.watts, percent) / 1e6 for percent in (20, 50, 80)}
+    return found | {f"nodes_{percent}": at(outcome.nodes_on, percent) for percent in (20, 50, 80)}
+
+
+def _worth(goal: str, found: dict[str, float]) -> float:
+    if goal == "allocation":
+        return found["allocated_100"] + found["allocated_130"] + 2 * (found["allocated_80"] + found["allocated_90"])
+    if goal == "power":
+        return found["allocated_100"] - 100 * sum(found[f"megawatts_added_{percent}"] for percent in (20, 50, 80))
+    return 10 * found["allocated_80"] - sum(found[f"nodes_{percent}"] for percent in (20, 50, 80)) / 10
+
+
+def _model_sets(data: Path) -> list[tuple[str, ...]]:
+    return sorted({models for trace in find_traces(data) for models in read_pods(data, trace).models if models})
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    return [f"{name}-{names[:place].count(name)}" for place, name in enumerate(names)]
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("train", "select", "front"):
+        one = commands.add_parser(name)
+        one.add_argument("--data", type=Path, required=True)
+        one.add_argument("--out", type=Path, required=True)
+        if name == "train":
+            one.add_argument("--trainings", type=int, default=3)
+            one.add_argument("--seed", type=int, default=0)
+            one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
+        elif name == "select":
+            one.add_argument("--runs", type=Path, required=True)
+        else:
+            one.add_argument("--bundle", type=Path, required=True)
+            one.add_argument("--trace", default="default")
+    given = parser.parse_args()
+    if given.command == "train":
+        train(given.data, given.out, given.trainings, given.seed, given.shorten)
+    elif given.command == "select":
+        select(given.data, given.runs, given.out)
+    else:
+        front(given.data, given.bundle, given.out, given.trace, range(42, 52))
+
+
+if __name__ == "__main__":
+    main()

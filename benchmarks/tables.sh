@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The outside tables: `benchmarks/tables.sh DATA [OUT]`, where DATA is the folder of the openb trace. POLICIES adds
+# bundles: `POLICIES=bundles/openb benchmarks/tables.sh DATA`. Pages are written from what it leaves in OUT.
+set -euo pipefail
+data="${1:?usage: benchmarks/tables.sh DATA [OUT]}"
+out="${2:-build/tables}"
+more="${POLICIES:+,$POLICIES}"
+mkdir -p "$out"
+published="random,dot-product,gpu-clustering,gpu-packing,gpu-best-fit,fgd"
+longshore table fgd --data "$data" --policies "$published,fgd-u$more" --bounds --json >"$out/fgd.json"
+longshore table pwr --data "$data" --policies "fgd,pwr,pwr500-fgd500,pwr200-fgd800,gpu-best-fit$more" --json >"$out/pwr.json"
+longshore table churn --data "$data" --traces default --policies "fgd,pwr,pwr200-fgd800,gpu-best-fit$more" --json >"$out/churn.json"
+longshore table speed --data "$data" --json >"$out/speed.json"
+python benchmarks/tables_page.py "$data" "$out"

@@ -1,0 +1,26 @@
+"""By kind of pod: a weighted sum of a node's features, with weights of their own for every kind of pod.
+
+What makes a node good for a pod that wants no GPU says little about one that wants eight. Where weights of the
+objective are given at run time, the sets of weights are mixed by them. It looks at one node at a time
+(`policies.heuristics.by_node`), so that it is quick at any size.
+"""
+
+from dataclasses import dataclass
+
+from longshore.agents.networks.base import Blueprint, Builder, Sizes
+from longshore.core.forward import POD_KIND, PREFERENCE, ROWS, SCORE
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """A weighted sum by kind of pod."""
+
+    gain: float = 1e-4
+    """How large the weights are at the start, before anything is learnt."""
+
+    def build(self, sizes: Sizes) -> Blueprint:
+        """Return the network."""
+        builder = Builder(sizes)
+        mix = builder.outer("mix", POD_KIND, PREFERENCE) if sizes.terms else POD_KIND
+        score = builder.mixed(builder.unfinished, ROWS, mix, gain=self.gain, name=SCORE)
+        return builder.finish_scored(score, builder.pool("mean_nodes", "mean", ROWS))

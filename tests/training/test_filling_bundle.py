@@ -1,0 +1,80 @@
+"""The joint policy: at the ends of its dial it is the policy of that goal, and it survives being stored."""
+
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from evaluation.tables.small_trace import TRACE, write_small_trace
+from longshore.core.policy import Policy, check_policy
+from longshore.evaluation.tables.openb import read_nodes, read_pods
+from longshore.evaluation.tables.problem import Problem, side_by_side
+from longshore.policies.bundle_folder import read_folder
+from longshore.policies.learned import learned
+from longshore.simulator.filling import fill_all
+from longshore.training.export import write_policy
+from longshore.training.filling import FEATURES, Tensors, scored_by
+from longshore.training.filling_bundle import TERMS, envelope_of, make_policy
+
+jax.config.update("jax_enable_x64", True)
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
+    """Return a small cluster and its pods."""
+    folder = write_small_trace(tmp_path_factory.mktemp("trace"), num_nodes=12)
+    return Problem(read_nodes(folder), read_pods(folder, TRACE))
+
+
+def drawn(seed: int) -> Tensors:
+    rng = np.random.default_rng(seed)
+    return {
+        "score.weight": rng.normal(0, 4, (len(FEATURES), 6)).astype(np.float32),
+        "score.bias": rng.normal(0, 4, 6).astype(np.float32),
+    }
+
+
+@pytest.fixture(scope="module")
+def policy(problem: Problem) -> Policy:
+    """Return a joint policy of three that nobody trained."""
+    by_goal = {goal: drawn(number) for number, goal in enumerate(TERMS)}
+    envelope = envelope_of(problem, [scored_by(one) for one in by_goal.values()], seed=1)
+    return make_policy("joint", by_goal, "power", envelope, {"learner": "none"}, {"figure": 1.0})
+
+
+@pytest.mark.parametrize(("number", "goal"), list(enumerate(TERMS)))
+def test_an_end_of_the_dial_is_the_policy_of_that_goal(
+    problem: Problem, policy: Policy, number: int, goal: str
+) -> None:
+    runs = side_by_side([problem.run(7)[0]])
+    alone = fill_all(scored_by(drawn(number)), runs, problem.num_shares)
+    joint = fill_all(learned(policy, {TERMS[goal]: 1.0}), runs, problem.num_shares)
+    assert np.array_equal(alone.node, joint.node)
+
+
+def test_without_weights_the_dial_is_where_the_bundle_set_it(problem: Problem, policy: Policy) -> None:
+    runs = side_by_side([problem.run(7)[0]])
+    own = fill_all(learned(policy), runs, problem.num_shares)
+    assert np.array_equal(own.node, fill_all(learned(policy, {"watts": 1.0}), runs, problem.num_shares).node)
+
+
+def test_a_stored_policy_is_the_same(problem: Problem, policy: Policy, tmp_path: Path) -> None:
+    check_policy(policy)
+    write_policy(tmp_path, policy)
+    again = read_folder(tmp_path)
+    assert again.tie_tolerance == policy.tie_tolerance == 1.0
+    runs = side_by_side([problem.run(7)[0]])
+    before, after = (fill_all(learned(one), runs, problem.num_shares) for one in (policy, again))
+    assert np.array_equal(before.node, after.node)
+
+
+def test_the_envelope_holds_what_the_features_can_be(policy: Policy) -> None:
+    low, high = np.array(policy.envelope.low), np.array(policy.envelope.high)
+    assert (low < high).all()
+    assert low.min() >= -1.1
+    assert high.max() <= 1.1
+    # Some GPU is free at the start, and none is at the end.
+    place = FEATURES.index("gpu_wholly_free")
+    assert low[place] < 0.01
+    assert high[place] > 0.9
