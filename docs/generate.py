@@ -175,8 +175,9 @@ _BUNDLE_NETWORK = (
     "cluster's is repeated for every node. Four values are there from the start: `rows` (the features), `prior`",
     "(minus the node's place by the heuristic, 0 for its choice and -8 at the end; width 0 without one),",
     "`preference` (the terms' weights) and `pod_kind` (1 for the pod's kind, 0 for the others, in this order:",
-    f"{', '.join(POD_KINDS)}). The last word is `score`: one number per node; the best feasible one is chosen, and",
-    "scores within `tie_tolerance` of it tie.",
+    f"{', '.join(POD_KINDS)}).",
+    "The last word is `score`: one number per node; the best feasible one is chosen, and scores within",
+    "`tie_tolerance` of it tie.",
     "",
 )
 

@@ -65,9 +65,7 @@ def test_race_says_why_a_process_failed():
         training_speed.race(Goal(workload="no-such-workload"), trainers=["dqn"])
 
 
-def test_accelerator_mode_prints_one_object_a_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_accelerator_mode_prints_one_object_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     def measure(plan: Plan, **sizes: object) -> Speed:
         asked.append((plan.learner, plan.network, plan.workload_config["nodes"], sizes))
         return Speed("gpu: H", "ppo", 16, 1, 4, 64, 1.0, 9.0, 5.0)

@@ -161,6 +161,27 @@ def test_without_any_spread_term_nothing_is_counted():
     assert not found.app.any()
 
 
+@pytest.mark.parametrize(
+    ("count", "milli", "want"),
+    [
+        (0, 0, "cpu"),
+        (1, 1, "small share"),
+        (1, 499, "small share"),
+        (1, 500, "large share"),
+        (1, 999, "large share"),
+        (1, 1000, "one GPU"),
+        (2, 1000, "two GPUs"),
+        (3, 1000, "more GPUs"),
+        (8, 1000, "more GPUs"),
+    ],
+)
+def test_the_kind_is_by_the_gpu_that_the_pod_wants(count: int, milli: int, want: str):
+    pod = make_pod("p").gpu(count, milli) if count else make_pod("p")
+    arrays = encode(make_snapshot(make_node("a").gpu(8), pod)).arrays
+    for one in (arrays, jax_support.to_jax(arrays)):
+        assert POD_KINDS[int(np.argmax(pod_kind(one, np.asarray(0))))] == want
+
+
 def test_every_class_of_pods_is_of_one_kind():
     for cluster in device_clusters(4):
         arrays, classes = cluster.encoded.arrays, np.arange(len(cluster.encoded.specs))

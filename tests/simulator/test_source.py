@@ -45,6 +45,11 @@ def test_gpus_of_nodes_are_seen() -> None:
     assert TraceSource(_WithGpus()).has_gpus
 
 
+def test_what_is_known_of_nodes_is_not_filled_up() -> None:
+    tables = TraceSource(_WithGpus()).params(0).cluster.tables
+    assert tables.typical_rest.shape == tables.typical_share.shape[1:] == (3,)
+
+
 def test_what_is_filled_up_plays_alike() -> None:
     workload = build_workload("diurnal", {"nodes": 6, "pods": 60, "load": 0.9})
     source = TraceSource(workload)

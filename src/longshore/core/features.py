@@ -490,7 +490,8 @@ def columns(view: View, wanted: Sequence[Feature]) -> Array:
     In NumPy each column lies in one piece.
     """
     if view.xp is np:
-        found = np.empty((len(wanted), *np.broadcast_shapes(view.is_real.shape, np.shape(view.pod_class))), np.float32)
+        of_one_pod = np.ndim(view.pod_class) == 0
+        found = np.empty((len(wanted), len(view.is_real if of_one_pod else view.pod_class)), np.float32)
         write_columns(view, enumerate(wanted), found)
         return found.T
     given = [view.xp.where(view.is_real, feature.compute(view), 0.0).astype(view.xp.float32) for feature in wanted]
@@ -502,7 +503,7 @@ def write_columns(view: View, wanted: Iterable[tuple[int, Feature]], found: Arra
     for place, feature in wanted:
         found[place] = feature.compute(view)
     if not view.is_all_real:
-        found[:, ~np.broadcast_to(view.is_real, found.shape[1:])] = 0
+        np.copyto(found, 0, where=~view.is_real)
 
 
 def chosen(names: Sequence[str]) -> tuple[Feature, ...]:

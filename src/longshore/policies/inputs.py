@@ -104,7 +104,7 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
     """Return 1 for the pod's kind of `core.forward.POD_KINDS`, 0 for the others, float32 [..., kinds]."""
     xp = namespace(arrays.state.gpu_used)
     milli, count = wanted(arrays, pod_class)
-    by_milli = (milli > 0) + (2 * milli >= WHOLE_GPU_MILLI) + (milli >= WHOLE_GPU_MILLI) * 1
+    by_milli = (milli[..., None] >= xp.asarray([1, WHOLE_GPU_MILLI // 2, WHOLE_GPU_MILLI])).sum(axis=-1)
     kind = xp.where(count > 1, xp.minimum(count, 3) + 2, by_milli)
     return (kind[..., None] == xp.arange(len(POD_KINDS))).astype(xp.float32)
 

@@ -60,7 +60,7 @@ Goal = Mapping[str, Sequence[float]]
 """Weights of each of `Results`, one for each level: their sum is what a policy is to maximise."""
 
 GOALS: Mapping[str, Goal] = {
-    "allocation": {"allocated": (0, 0, 1.5, 1.5, 1, 1)},
+    "allocation": {"allocated": (0, 0, 3, 3, 1, 1)},
     "power": {"allocated": (0, 0, 1.5, 1, 1, 0.5), "watts": (-0.25, -0.2, -0.15, 0, 0, 0)},
     "nodes": {"allocated": (0, 0, 3, 1, 0.4, 0.1), "nodes_on": (-0.8, -0.8, -0.8, 0, 0, 0)},
 }
