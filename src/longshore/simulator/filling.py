@@ -60,7 +60,7 @@ class _Carry(NamedTuple):
 
 @partial(jax.jit, static_argnames=("policy", "num_shares", "num_pods"))
 def fill_all(policy: Heuristic, fillings: Filling, num_shares: int, num_pods: int = 0) -> Outcome:
-    """Play several runs at once: `fillings` [runs, ...], but for what `shared_parts` says they share."""
+    """Play several runs at once: `fillings` [runs, ...], but for what `axes_of` says they share."""
     axes = axes_of(fillings)
     return jax.vmap(lambda one: fill(policy, one, num_shares, num_pods), in_axes=(axes,))(fillings)
 

@@ -12,7 +12,7 @@ from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array
 from longshore.evaluation.tables.mixes import draw_mix
 from longshore.evaluation.tables.openb import Nodes
-from longshore.evaluation.tables.problem import Problem
+from longshore.evaluation.tables.problem import Problem, is_axis, side_by_side
 from longshore.policies.heuristics.amounts import MEMORY_COLUMN
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.filling import Filling, Outcome, fill
@@ -60,19 +60,12 @@ def _results(outcome: Outcome, filling: Filling, reached: Array, capacity: Array
 def draw_runs(problem: Problem, model_sets: Sequence[tuple[str, ...]], seeds: Sequence[int]) -> Runs:
     """Draw mixes and stack them; shorter runs are filled up with pods that may go nowhere."""
     drawn = [draw_mix(problem, model_sets, seed, LEVELS[-1] / 100, NUM_KINDS) for seed in seeds]
-    most = max(len(milli) for _, milli in drawn)
     capacity = problem.nodes.gpu_capacity_milli
     reached = [
         np.minimum(np.searchsorted(np.cumsum(milli), np.array(LEVELS) / 100 * capacity), len(milli) - 1)
         for _, milli in drawn
     ]
-    lean = [_lean(_padded(filling, most)) for filling, _ in drawn]
-    filling = jax.tree.map(
-        lambda axis, *parts: jax.tree.map(lambda *leaves: leaves[0] if axis is None else np.stack(leaves), *parts),
-        axes(lean[0]),
-        *lean,
-        is_leaf=_is_axis,
-    )
+    filling = side_by_side([_lean(filling) for filling, _ in drawn], axes=axes)
     return Runs(filling, np.stack(reached).astype(np.int32), np.float32(capacity))
 
 
@@ -87,17 +80,13 @@ def axes(filling: Filling) -> Any:
     return Filling(of_arrays, *[own] * (len(Filling._fields) - 1))
 
 
-def _is_axis(part: object) -> bool:
-    return part is None or isinstance(part, int)
-
-
 def some(runs: Runs, index: Array) -> Runs:
     """Return some of the runs."""
     filling = jax.tree.map(
         lambda axis, part: part if axis is None else jax.tree.map(lambda leaf: leaf[index], part),
         axes(runs.filling),
         runs.filling,
-        is_leaf=_is_axis,
+        is_leaf=is_axis,
     )
     return Runs(filling, runs.reached[index], runs.capacity)
 
@@ -105,19 +94,6 @@ def some(runs: Runs, index: Array) -> Runs:
 def on_device(runs: Runs) -> Runs:
     moved: Runs = jax.tree.map(jnp.asarray, runs)
     return moved
-
-
-def _padded(run: Filling, num_events: int) -> Filling:
-    missing = num_events - len(run.pod_class)
-    nowhere = np.zeros((1, run.allowed.shape[1]), bool)
-    return run._replace(
-        allowed=np.concatenate([run.allowed, nowhere]),
-        pod_class=np.pad(run.pod_class, (0, missing)),
-        memory=np.pad(run.memory, (0, missing)),
-        models=np.pad(run.models, (0, missing), constant_values=len(run.allowed)),
-        pod=np.pad(run.pod, (0, missing)),
-        is_arrival=np.pad(run.is_arrival, (0, missing), constant_values=True),
-    )
 
 
 _MIB_BITS = 20

@@ -1,10 +1,10 @@
 """The openb trace as a cluster and pods that come one after another, ready to be played."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -151,25 +151,28 @@ class Sizes(NamedTuple):
         )
 
 
-def side_by_side(runs: Sequence[Filling], sizes: Sizes | None = None) -> Filling:
+def side_by_side(
+    runs: Sequence[Filling], sizes: Sizes | None = None, axes: Callable[[Filling], Any] = axes_of
+) -> Filling:
     """Stack runs of one problem [runs, ...]; shorter ones are filled up with pods that may go nowhere.
 
     Args:
         runs: of one problem.
         sizes: what to fill up to; runs of several problems with the same classes and sizes share a compiled program.
+        axes: says which parts are the same in all runs (None) and stand there once.
     """
     padded = [_padded(run, sizes or Sizes.of(runs)) for run in runs]
-    axes = axes_of(padded[0])
-    is_shared = jax.tree.leaves(
-        jax.tree.map(lambda axis, part: jax.tree.map(lambda _: axis is None, part), axes, padded[0], is_leaf=_is_axis)
+    stacked: Filling = jax.tree.map(
+        lambda axis, *parts: jax.tree.map(lambda *leaves: leaves[0] if axis is None else np.stack(leaves), *parts),
+        axes(padded[0]),
+        *padded,
+        is_leaf=is_axis,
     )
-    leaves = zip(*[jax.tree.leaves(run) for run in padded], strict=True)
-    joined = [parts[0] if shared else np.stack(parts) for shared, parts in zip(is_shared, leaves, strict=True)]
-    stacked: Filling = jax.tree.unflatten(jax.tree.structure(padded[0]), joined)
     return stacked
 
 
-def _is_axis(part: object) -> bool:
+def is_axis(part: object) -> bool:
+    """Tell an axis, or None for no axis, from what is made of them."""
     return part is None or isinstance(part, int)
 
 
