@@ -1,12 +1,14 @@
 """The learned rows of the outside tables: trains the policies, joins them into the bundles, draws their front.
 
-    python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--shorten 10]
+    python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--stages 0,1,2]
     python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
-    python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out front.json
+    python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
 
 `train` plays varied mixes of the default list's pods; three trainings for each of three goals go side by side in one
-program, which is meant for a GPU (about 15 minutes on an H200). `select` takes, for each goal, the training that does
-best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
+program, which is meant for a GPU (about 15 minutes on an H200). Where a machine is lent for less, `--stages` trains
+some of the stages; those after the first go on from what OUT holds. `select` takes, for each goal, the training that
+does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
+`front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
 
 import argparse
@@ -48,15 +50,16 @@ BASELINES = (
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
 
 
-def train(data: Path, out: Path, trainings: int, seed: int, shorten: int) -> None:
+def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, numbers: Sequence[int]) -> None:
     """Train all goals, so many times each, and write every training's tensors."""
     out.mkdir(parents=True, exist_ok=True)
     nodes, pods, sets = read_nodes(data), read_pods(data, "default"), _model_sets(data)
     names = [goal for goal in filling.GOALS for _ in range(trainings)]
     stages = tuple(
         filling.Stage(stage.every, max(stage.generations // shorten, 1), stage.deviation, stage.mean_rate)
-        for stage in filling.DEFAULT_SCHEDULE.stages
+        for stage in (filling.DEFAULT_SCHEDULE.stages[number] for number in numbers)
     )
+    start = [load_file(out / f"{name}.safetensors") for name in _numbered(names)] if numbers[0] > 0 else None
     schedule = filling.Schedule(stages)
     started, log = time.monotonic(), []
 
@@ -71,11 +74,22 @@ def train(data: Path, out: Path, trainings: int, seed: int, shorten: int) -> Non
         log.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
 
-    found = filling.train(nodes, pods, sets, [filling.GOALS[one] for one in names], seed, schedule, on_judged=on_judged)
+    goals = [filling.GOALS[one] for one in names]
+    # Stages that are trained apart draw other noise than the ones before them.
+    found = filling.train(nodes, pods, sets, goals, seed + 1000 * numbers[0], schedule, start, on_judged)
     for name, tensors in zip(_numbered(names), found, strict=True):
         save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, out / f"{name}.safetensors")
-    facts = {"seed": seed, "seconds": round(time.monotonic() - started, 1), "device": jax.devices()[0].device_kind}
-    (out / "log.json").write_text(json.dumps(facts | {"schedule": repr(schedule), "log": log}, indent=1))
+    before = (
+        json.loads((out / "log.json").read_text()) if start is not None else {"seconds": 0.0, "schedule": [], "log": []}
+    )
+    facts = {
+        "seed": seed,
+        "seconds": round(before["seconds"] + time.monotonic() - started, 1),
+        "device": jax.devices()[0].device_kind,
+        "schedule": [*before["schedule"], repr(schedule)],
+        "log": [*before["log"], *log],
+    }
+    (out / "log.json").write_text(json.dumps(facts, indent=1))
 
 
 def select(data: Path, runs: Path, out: Path) -> None:
@@ -149,7 +163,46 @@ def front(data: Path, bundle: Path, out: Path, trace: str, seeds: Sequence[int])
         outcome = fill_all(REGISTRY.load(name), played, problem.num_shares)
         rows.append({"policy": name, **_figures(problem, played, outcome)})
         print(json.dumps(rows[-1]), flush=True)
-    out.write_text(json.dumps({"trace": trace, "seeds": list(seeds), "rows": rows}, indent=1))
+    out.write_text(json.dumps({"trace": trace, "seeds": list(seeds), "rows": rows}, indent=1) + "\n")
+    draw(rows, out.with_suffix(".svg"))
+
+
+def draw(rows: Sequence[dict[str, float]], out: Path) -> None:
+    """Draw allocation against watts and against nodes: one learned policy as its dial turns, and the baselines."""
+    import matplotlib as mpl
+
+    from longshore.evaluation.report_svg import INK, MUTED, dress, make_figure, settings
+
+    with settings(), mpl.rc_context({"svg.hashsalt": "front"}):
+        figure = make_figure(860, 400)
+        panels = figure.subplots(1, 2)
+        labels = (
+            ("megawatts_added_50", "MW that pods add at 50 % demand"),
+            ("nodes_50", "nodes with a pod at 50 % demand"),
+        )
+        for axes, (key, label) in zip(panels, labels, strict=True):
+            dress(axes, x_label=label, y_label="GPUs allocated at 100 % demand, %", grid="both")
+            turned = [row for row in rows if "=" in row["policy"]]
+            axes.scatter([row[key] for row in turned], [row["allocated_100"] for row in turned], c="#0072b2", s=26)
+            for row in rows:
+                is_end = row["policy"].count("=0") == len(TERMS) - 1
+                if "=" in row["policy"] and not is_end:
+                    continue
+                if not is_end:
+                    axes.scatter([row[key]], [row["allocated_100"]], c=MUTED, marker="x", s=26)
+                name = (
+                    next(part[:-2] for part in row["policy"].split("+") if part.endswith("=1"))
+                    if is_end
+                    else row["policy"]
+                )
+                shown = (row[key], row["allocated_100"])
+                axes.annotate(
+                    name, shown, (4, 3), textcoords="offset points", color="#0072b2" if is_end else INK, fontsize=8
+                )
+        figure.suptitle(
+            "One learned policy as its dial turns (blue), and the baselines: openb default, seeds 42 to 51", color=INK
+        )
+        figure.savefig(out, metadata={"Date": None}, facecolor="white")
 
 
 @partial(jax.jit, static_argnames=("num_shares",))
@@ -203,6 +256,7 @@ def main() -> None:
         if name == "train":
             one.add_argument("--trainings", type=int, default=3)
             one.add_argument("--seed", type=int, default=0)
+            one.add_argument("--stages", default="0,1,2", help="which stages of the schedule, in order")
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
         elif name == "select":
             one.add_argument("--runs", type=Path, required=True)
@@ -211,7 +265,8 @@ def main() -> None:
             one.add_argument("--trace", default="default")
     given = parser.parse_args()
     if given.command == "train":
-        train(given.data, given.out, given.trainings, given.seed, given.shorten)
+        numbers = [int(one) for one in given.stages.split(",")]
+        train(given.data, given.out, given.trainings, given.seed, given.shorten, numbers)
     elif given.command == "select":
         select(given.data, given.runs, given.out)
     else:

@@ -1,6 +1,7 @@
 """Training on filling clusters: it learns what its goal says, and the same seed gives the same policy."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -10,8 +11,8 @@ import pytest
 from evaluation.tables.small_trace import TRACE, write_small_trace
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem
-from longshore.training.filling import GOALS, SELECTION_SEED, Judged, Schedule, Stage, Tensors, scored_by, train
-from longshore.training.mixed_runs import draw_runs, on_device, play
+from longshore.training.filling import GOALS, SELECTION_SEED, Goal, Judged, Schedule, Stage, Tensors, scored_by, train
+from longshore.training.mixed_runs import Results, Runs, draw_runs, on_device, play
 
 jax.config.update("jax_enable_x64", True)
 SETS = (("G2",), ("P100", "T4"))
@@ -29,18 +30,33 @@ def train_both(folder: Path, schedule: Schedule, judged: list[Judged]) -> list[T
     return train(read_nodes(folder), read_pods(folder, TRACE), SETS, goals, 0, schedule, on_judged=judged.append)
 
 
+def _worth(goal: Goal, tensors: Tensors, runs: Runs, problem: Problem) -> float:
+    results = _play(tensors, runs, problem.num_shares)
+    weighted = [np.array(weights) * np.asarray(getattr(results, name)) for name, weights in goal.items()]
+    return float(sum(weighted).sum(axis=1).mean())
+
+
+@partial(jax.jit, static_argnames=("num_shares",))
+def _play(tensors: Tensors, runs: Runs, num_shares: int) -> Results:
+    return play(scored_by(tensors), runs, num_shares)
+
+
+def _drawn(tensors: Tensors, seed: int) -> Tensors:
+    rng = np.random.default_rng(seed)
+    return {name: rng.normal(0, leaf.std(), leaf.shape).astype(np.float32) for name, leaf in tensors.items()}
+
+
 def test_each_goal_gets_more_of_what_it_asks_for(folder: Path) -> None:
     judged: list[Judged] = []
     trained = train_both(folder, SHORT, judged)
     problem = Problem(read_nodes(folder), read_pods(folder, TRACE))
     fresh = on_device(draw_runs(problem, SETS, range(SELECTION_SEED + 100, SELECTION_SEED + 112)))
-    blank = jax.tree.map(np.zeros_like, trained[0])
-    for_allocation, for_nodes, untrained = (
-        play(scored_by(one), fresh, problem.num_shares) for one in (*trained, blank)
-    )
-    # An untrained policy takes the first node by name. A learner that follows the worst variants fails by points.
-    assert np.mean(for_allocation.allocated[:, -2:]) > np.mean(untrained.allocated[:, -2:]) + 0.2
-    assert np.mean(for_nodes.nodes_on[:, :3]) < np.mean(for_allocation.nodes_on[:, :3])
+    for tensors, goal in zip(trained, ("allocation", "nodes"), strict=True):
+        own = _worth(GOALS[goal], tensors, fresh, problem)
+        # What a learner ends with that follows the worst, and what one ends with that follows chance.
+        assert own > _worth(GOALS[goal], jax.tree.map(np.negative, tensors), fresh, problem) + 10
+        by_chance = [_worth(GOALS[goal], _drawn(tensors, seed), fresh, problem) for seed in range(4)]
+        assert own > np.mean(by_chance) + 5
     assert [one.generation for one in judged] == [0, 5, 10, 15]
     assert judged[-1].fitness.shape == (2,)
 
