@@ -95,6 +95,8 @@ REFUSED = {
     "no policy": (["--policies", ","], "got no policies, expected at least one"),
     "bad seeds": (["--seeds", "42-"], "got the seeds `42-`"),
     "bad ratio": (["--ratio", "-1"], "got the ratio -1.0"),
+    "a ratio that would never end": (["--ratio", "1e9"], "at most 100"),
+    "a seed that is too large": (["--seeds", "4294967296"], "expected a number below 4294967296"),
     "bad scale": (["--nodes-scale", "0"], "got the scale 0.0"),
     "nothing published": (["--published", "nowhere"], "nowhere/allocation_percent.csv"),
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from longshore.evaluation.tables.runs import Batch
 
 _MOST_SEEDS = 1000
+_SEEDS = 1 << 32
 
 DataOption = Annotated[
     Path, typer.Option(help="Folder with `openb_node_list_gpu_node.csv` and `openb_pod_list_NAME.csv`.")
@@ -226,9 +227,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,18})(?:\s*-\s*(\d{1,18}))?\s*", part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if first > last or last - first >= _MOST_SEEDS:
+        if first > last or last - first >= _MOST_SEEDS or last >= _SEEDS:
             raise InputError(
-                f"got the seeds `{part}`, expected a number, or a first and a last one at most {_MOST_SEEDS} apart",
+                f"got the seeds `{part}`, expected a number below {_SEEDS}, or a first and a last one at most "
+                f"{_MOST_SEEDS} apart",
                 "for instance `--seeds 42-51` or `--seeds 42,50-60`",
             )
         seeds.update(dict.fromkeys(range(first, last + 1)))

@@ -39,7 +39,8 @@ def render_fgd(
     columns = [name for level in LEVELS for name in (f"{level} %", *(["published"] if published else []))]
     write_table(("trace", "policy", *columns, "refusals", "pods/s"), lines)
     print(
-        f"\nGPUs allocated in percent, by percent of them that were asked for: mean ± sd of {len(rows[0].seeds)} seeds"
+        f"\nGPUs allocated in percent, by percent of them that were asked for: mean ± sd of {len(rows[0].seeds)} seeds."
+        " Refusals: pods without a node while one had room. Blank: some seed's demand ends below the level (`--ratio`)"
     )
 
 

@@ -108,6 +108,12 @@ def test_nodes_without_gpus_are_refused(folder: Path) -> None:
         read_nodes(folder)
 
 
+def test_a_node_with_more_gpus_than_any_is_named(folder: Path) -> None:
+    (folder / NODE_FILE).write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,1,1,1000000,T4\n")
+    with pytest.raises(InputError, match=r"line 2, column `gpu`: got `1000000`, expected a whole number from 0 to 64"):
+        read_nodes(folder)
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -115,6 +121,8 @@ def test_nodes_without_gpus_are_refused(folder: Path) -> None:
         ("a,1,1,1,1000\nb,1,x,1,1000\n", r"line 3, column `memory_mib`: got `x`, expected a whole number"),
         ("a,-1,1,1,1000\n", r"line 2, column `cpu_milli`: got `-1`"),
         ("a,1.5,1,1,1000\n", r"column `cpu_milli`: got `1.5`"),
+        (f"a,1,{1 << 41},1,1000\n", r"column `memory_mib`: got `2199023255552`, expected a whole number from 0 to"),
+        ("a,1,1,65,1000\n", r"column `num_gpu`: got `65`, expected a whole number from 0 to 64"),
         ("a,1,1,1,1001\n", r"line 2, column `gpu_milli`: got `1001`, expected 1 to 1000"),
         ("a,1,1,1,0\n", r"column `gpu_milli`: got `0`"),
         ("a,1,1,1\n", r"line 2: got 4 values, expected 5"),

@@ -16,6 +16,7 @@ from longshore.evaluation.tables.gorand import GoRand
 from longshore.evaluation.tables.openb import Nodes, Pods
 
 PUBLISHED_RATIO = 1.3
+_MOST_RATIO = 100
 _NUMBERS_BETWEEN = 10
 """Numbers that the simulator takes between the pods and the nodes. The protocol as written down has none; the count was
 found by trying 0 to 30 with best fit on the default list, where 10 alone gives the published values of the ten seeds,
@@ -32,8 +33,11 @@ class Arrivals:
 
 def arrivals(pods: Pods, nodes: Nodes, seed: int, ratio: float = PUBLISHED_RATIO) -> Arrivals:
     """Return the arrivals of one seed, up to `ratio` times the cluster's GPU capacity."""
-    if not 0 < ratio < np.inf:
-        raise InputError(f"got the ratio {ratio} of arriving GPUs to the cluster's, expected a number above 0")
+    if not 0 < ratio <= _MOST_RATIO:
+        raise InputError(
+            f"got the ratio {ratio} of arriving GPUs to the cluster's, expected above 0, at most {_MOST_RATIO}",
+            f"published tables are made with {PUBLISHED_RATIO}",
+        )
     pod_milli = pods.total_gpu_milli
     if not pod_milli.any():
         raise InputError(

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.node import MAX_DEVICES
 from longshore.core.ops import Array
 
 NODE_FILE = "openb_node_list_gpu_node.csv"
@@ -20,6 +21,8 @@ POD_PREFIX = "openb_pod_list_"
 GPU_MILLI = 1000
 """What a whole GPU is counted as."""
 
+_MOST_AMOUNT = 1 << 40
+"""Thousandths of a CPU, or MiB, of a pod or a node: beyond any machine, and in bytes still an int64."""
 _NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 _WHERE_FROM = (
@@ -77,7 +80,7 @@ def find_traces(folder: Path) -> tuple[str, ...]:
 def read_nodes(folder: Path) -> Nodes:
     """Read the nodes with GPUs."""
     table = read_table(folder / NODE_FILE, _NODE_COLUMNS, _WHERE_FROM)
-    gpu_count = table.integers("gpu")
+    gpu_count = table.integers("gpu", MAX_DEVICES)
     if gpu_count.sum() == 0:
         raise InputError(f"`{table.path}`: got no GPU on any node, expected at least one", _WHERE_FROM)
     return Nodes(
@@ -99,7 +102,7 @@ def read_pods(folder: Path, trace: str) -> Pods:
     if trace not in traces:
         raise UnknownNameError("trace", trace, traces)
     table = read_table(folder / f"{POD_PREFIX}{trace}.csv", _POD_COLUMNS, _WHERE_FROM)
-    gpu_count = table.integers("num_gpu")
+    gpu_count = table.integers("num_gpu", MAX_DEVICES)
     gpu_milli = np.where(gpu_count > 1, GPU_MILLI, np.where(gpu_count == 0, 0, table.integers("gpu_milli")))
     wrong = np.flatnonzero((gpu_milli > GPU_MILLI) | ((gpu_count > 0) & (gpu_milli == 0)))
     if len(wrong):
@@ -146,8 +149,12 @@ class Table:
             seen.add(name)
         return names
 
-    def integers(self, column: str) -> Array:
-        return np.array([*self._numbers(column, int, "a whole number, 0 or above")], dtype=np.int64)
+    def integers(self, column: str, most: int = _MOST_AMOUNT) -> Array:
+        expected = f"a whole number from 0 to {most}"
+        numbers = np.array([*self._numbers(column, int, expected)], dtype=np.int64)
+        for row in np.flatnonzero(numbers > most):
+            raise self.error(int(row), column, str(numbers[row]), expected)
+        return numbers
 
     def floats(self, column: str) -> Array:
         return np.array([*self._numbers(column, float, "a number, 0 or above")], dtype=np.float64)
