@@ -149,17 +149,7 @@ def front(data: Path, bundle: Path, out: Path, trace: str, seeds: Sequence[int])
         found = _figures(problem, played, fill_all(learned(policy, weights), played, problem.num_shares))
         rows.append({"policy": "+".join(f"{term}={weight:g}" for term, weight in weights.items()), **found})
         print(json.dumps(rows[-1]), flush=True)
-    for name in (
-        "random",
-        "dot-product",
-        "gpu-clustering",
-        "gpu-packing",
-        "gpu-best-fit",
-        "fgd",
-        "fgd-u",
-        "pwr",
-        "pwr200-fgd800",
-    ):
+    for name in BASELINES:
         outcome = fill_all(REGISTRY.load(name), played, problem.num_shares)
         rows.append({"policy": name, **_figures(problem, played, outcome)})
         print(json.dumps(rows[-1]), flush=True)
