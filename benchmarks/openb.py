@@ -25,6 +25,7 @@ from safetensors.numpy import load_file, save_file
 
 jax.config.update("jax_enable_x64", True)
 
+from longshore.evaluation.tables.levels import is_at_level  # noqa: E402
 from longshore.evaluation.tables.openb import find_traces, read_nodes, read_pods  # noqa: E402
 from longshore.evaluation.tables.problem import Problem, side_by_side  # noqa: E402
 from longshore.policies.bundle_folder import read_folder  # noqa: E402
@@ -208,11 +209,13 @@ def _figures(problem: Problem, played: Filling, outcome: Outcome) -> dict[str, f
     wanted = np.asarray(played.arrays.classes.gpu_milli * played.arrays.classes.gpu_count)[np.asarray(played.pod_class)]
     # Pods that fill a run up may go nowhere, and ask for nothing.
     wanted = np.where(np.asarray(played.models) == played.allowed.shape[1] - 1, 0, wanted)
-    level = 100 * np.cumsum(wanted, axis=1) / capacity
+    arrived = np.cumsum(wanted, axis=1)
 
     def at(changes: object, percent: int) -> float:
         total = np.cumsum(np.asarray(changes, np.float64), axis=1)
-        return float(np.mean([row[np.round(of) == percent].mean() for row, of in zip(total, level, strict=True)]))
+        return float(
+            np.mean([row[is_at_level(of, capacity, percent)].mean() for row, of in zip(total, arrived, strict=True)])
+        )
 
     found = {f"allocated_{percent}": 100 * at(outcome.milli, percent) / capacity for percent in (80, 90, 100, 130)}
     found |= {f"megawatts_added_{percent}": at(outcome.watts, percent) / 1e6 for percent in (20, 50, 80)}

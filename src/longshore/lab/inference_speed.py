@@ -18,7 +18,6 @@ from longshore import filters
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
 from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import choose
 from longshore.core.encode import encode
 from longshore.core.features import feature_specs
 from longshore.core.forward import needed, tensor_names
@@ -140,7 +139,7 @@ def _cluster(num_nodes: int) -> tuple[ClusterArrays, Array]:
 def _decision(heuristic: Heuristic) -> Callable[[Moment], object]:
     def decide(moment: Moment) -> object:
         arrays, pod_class, feasible = moment
-        return choose(arrays, heuristic.score(arrays, pod_class, feasible), feasible)
+        return heuristic.choose(arrays, heuristic.score(arrays, pod_class, feasible), feasible)
 
     return decide
 
