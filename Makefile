@@ -121,8 +121,8 @@ sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian
 	@benchmarks/sb3/run.sh
 
 lock: setup-all  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
-	@$(COMPILE) pyproject.toml --extra train --extra sweep --extra ray --extra build --extra dev -o requirements/all.lock
-	@$(COMPILE) pyproject.toml --extra train --extra build -c requirements/all.lock -o requirements/train.lock
+	@$(COMPILE) pyproject.toml --extra train --extra live --extra sweep --extra ray --extra build --extra dev -o requirements/all.lock
+	@$(COMPILE) pyproject.toml --extra train --extra live --extra build -c requirements/all.lock -o requirements/train.lock
 	@$(COMPILE) requirements/go.in -o requirements/go.lock
 	@$(COMPILE) requirements/sb3.in --no-deps -o requirements/sb3.lock
 
