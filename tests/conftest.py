@@ -6,6 +6,11 @@ from collections.abc import Callable
 import hypothesis
 import pytest
 
+from cluster_support import built_programs, cluster_namespace, local_cluster
+
+__all__ = ["built_programs", "cluster_namespace", "local_cluster"]
+"""Fixtures that are written elsewhere."""
+
 # No deadline: on two shared cores a slow example says nothing about the code. In CI the examples are the same every
 # time, so that a red run can be repeated; the random search over many seeds is the job of `longshore bench oracle`.
 hypothesis.settings.register_profile("local", deadline=None)

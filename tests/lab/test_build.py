@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import ComponentMissingError, LongshoreError
+from longshore.core.errors import ComponentMissingError, LongshoreError, UnknownNameError
 from longshore.lab import build
 
+UPSTREAM_ETCD = "go.etcd.io/etcd/server/v3 v3.4.5"
 WRITE_OUTPUT = 'while [ $# -gt 0 ]; do if [ "$1" = -o ]; then out="$2"; fi; shift; done; echo program > "$out"'
+BUILD_ALL = f'if [ "$1" = list ]; then echo "go: downloading x" >&2; echo "$KWOK_MODULE"; exit; fi; {WRITE_OUTPUT}'
 
 
 @pytest.fixture
@@ -15,8 +17,11 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a small source tree in place of the real one, and a cache of its own."""
     folder = tmp_path / "controlplane"
     (folder / "oracle").mkdir(parents=True)
-    (folder / "go.mod").write_text("module example\n")
-    (folder / "go.sum").write_text("")
+    for module, pin in (("", "k8s.io/kubernetes v1.2.3"), ("etcd", UPSTREAM_ETCD), ("kwok", "sigs.k8s.io/kwok v0.1.2")):
+        (folder / module).mkdir(exist_ok=True)
+        (folder / module / "go.mod").write_text(f"module example\n\nrequire {pin}\n")
+        (folder / module / "go.sum").write_text("")
+    (folder / "etcd" / "main.go").write_text("package main\n")
     (folder / "oracle" / "main.go").write_text("package main\n")
     (folder / "oracle" / "main_test.go").write_text("package main\n")
     monkeypatch.setattr(build, "SOURCE", folder)
@@ -145,11 +150,98 @@ def test_a_long_build_says_that_it_goes_on(
     assert captured.out == ""
 
 
+@pytest.mark.parametrize("name", build.PROGRAMS)
+def test_an_upstream_program_lies_under_its_release(source: Path, name: str) -> None:
+    label = build.PROGRAMS[name][0]
+    path = build.program_path(name)
+    assert path.name == name
+    assert path.parent.name.startswith(f"{label}-{build.release(label)}-")
+    assert source.parent in path.parents
+
+
+def test_an_upstream_programs_key_does_not_depend_on_our_own_code(source: Path) -> None:
+    before = build.program_path("kube-apiserver")
+    (source / "oracle" / "main.go").write_text("package main // changed\n")
+    (source / "etcd" / "go.mod").write_text(f"module other\n\nrequire {UPSTREAM_ETCD}\n")
+    assert build.program_path("kube-apiserver") == before
+
+
+@pytest.mark.parametrize("name", ["go.mod", "go.sum", "main.go"])
+def test_an_upstream_programs_key_changes_with_what_pins_it(source: Path, name: str) -> None:
+    before = build.program_path("etcd")
+    path = source / "etcd" / name
+    path.write_text(f"{path.read_text()}// changed\n")
+    assert build.program_path("etcd") != before
+
+
+def test_an_unknown_program_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="unknown program `kube-sheduler`"):
+        build.program_path("kube-sheduler")
+
+
+def test_a_module_without_its_pin_is_refused(source: Path) -> None:
+    (source / "kwok" / "go.mod").write_text("module example\n")
+    with pytest.raises(LongshoreError, match=r"requires no `sigs\.k8s\.io/kwok`"):
+        build.program_path("kwok")
+
+
+@pytest.mark.usefixtures("source", "tools")
+def test_a_program_that_is_not_built_names_the_command() -> None:
+    with pytest.raises(ComponentMissingError, match="make controlplane"):
+        build.require_program("kubectl")
+
+
 @pytest.mark.usefixtures("source")
-def test_the_program_ends_with_0_when_all_is_built(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kubernetes_is_linked_with_its_version(tools: Path) -> None:
     fake_go(tools, WRITE_OUTPUT)
+    assert build.require_program(build.build_program("kubelet").name).read_text() == "program\n"
+    (call,) = calls(tools)
+    assert "-X k8s.io/component-base/version.gitVersion=v1.2.3" in call
+    assert call.endswith("k8s.io/kubernetes/cmd/kubelet")
+
+
+@pytest.fixture
+def kwok_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder with KWOK's stages in the place of its Go module."""
+    for stage in build.STAGES:
+        path = tmp_path / "module" / "kustomize" / "stage" / f"{stage}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"kind: Stage # {stage}\n")
+    monkeypatch.setenv("KWOK_MODULE", str(tmp_path / "module"))
+    return tmp_path / "module"
+
+
+@pytest.mark.usefixtures("source", "kwok_module")
+def test_the_stages_are_copied_once(tools: Path) -> None:
+    fake_go(tools, BUILD_ALL)
+    assert build.copy_stages() == build.copy_stages() == build.stages_folder()
+    assert sorted(path.stem for path in build.stages_folder().iterdir()) == [
+        "node-heartbeat-with-lease",
+        "node-initialize",
+        "pod-complete",
+        "pod-delete",
+        "pod-ready",
+    ]
+    assert len(calls(tools)) == 1
+
+
+@pytest.mark.usefixtures("source")
+def test_stages_that_are_not_all_there_are_none(tools: Path, kwok_module: Path) -> None:
+    (kwok_module / "kustomize" / "stage" / "pod" / "fast" / "pod-delete.yaml").unlink()
+    fake_go(tools, BUILD_ALL)
+    with pytest.raises(FileNotFoundError):
+        build.copy_stages()
+    assert not build.stages_folder().exists()
+
+
+@pytest.mark.usefixtures("source", "kwok_module")
+def test_the_program_builds_all_and_ends_with_0(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fake_go(tools, BUILD_ALL)
     assert build.main() == 0
-    assert build.oracle_path().name in capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"   1/9 oracle: bin/{build.oracle_path().name} (")
+    assert [line.split()[1].rstrip(":") for line in lines[1:8]] == list(build.PROGRAMS)
+    assert all(build.program_path(name).is_file() for name in build.PROGRAMS)
 
 
 @pytest.mark.usefixtures("source", "tools")

@@ -16,7 +16,7 @@ from longshore.training.mixed_runs import Results, Runs, draw_runs, on_device, p
 
 jax.config.update("jax_enable_x64", True)
 SETS = (("G2",), ("P100", "T4"))
-SHORT = Schedule((Stage(1, 16, 4.0),), population=24, mixes=2, pool=8, selection=4, judge_every=5)
+SHORT = Schedule((Stage(1, 16, 1.0),), population=24, mixes=2, pool=8, selection=4, judge_every=5)
 
 
 @pytest.fixture(scope="module")

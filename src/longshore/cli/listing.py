@@ -16,6 +16,7 @@ REGISTRIES = {
     "workloads": "longshore.workloads:REGISTRY",
     "learners": "longshore.agents:LEARNERS",
     "networks": "longshore.agents:NETWORKS",
+    "telemetry": "longshore.telemetry:REGISTRY",
 }
 ROOMS = tuple(REGISTRIES)
 """What has a registry; docs/generate.py and the matrix tests read this too."""
@@ -48,7 +49,7 @@ def list_units(
     ],
     json_mode: JsonOption = False,
 ) -> None:
-    """List filters, policies, objectives, workloads, learners, networks or presets with what each does."""
+    """List filters, policies, objectives, workloads, learners, networks, telemetry or presets with what each does."""
     kind, units = _units(room)
 
     def render() -> None:

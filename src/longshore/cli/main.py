@@ -32,6 +32,10 @@ COMMANDS = (
     "longshore.cli.models",
     "longshore.cli.demo",
     "longshore.cli.notebook",
+    "longshore.cli.cluster",
+    "longshore.cli.schedule",
+    "longshore.cli.decisions",
+    "longshore.cli.top",
     "longshore.cli.bench",
 )
 

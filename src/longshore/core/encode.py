@@ -3,13 +3,14 @@
 Pods with equal specs share a class; every class is compiled once against the nodes and against the other classes.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from longshore.core.arrays import ClusterArrays, State, Tables
-from longshore.core.encode_classes import ClassEncoder
+from longshore.core.encode_classes import ClassEncoder, resource_columns
 from longshore.core.encode_nodes import node_arrays, num_devices, reading_arrays
 from longshore.core.errors import InputError
 from longshore.core.golog import log_table
@@ -18,8 +19,22 @@ from longshore.core.node import MAX_DEVICES, Node
 from longshore.core.ops import Array
 from longshore.core.padding import matrix
 from longshore.core.pod import GpuRequest, Pod, PodSpec
+from longshore.core.queries import Queries
+from longshore.core.resources import pod_requests
 from longshore.core.snapshot import Snapshot
+from longshore.core.static import StaticRows
 from longshore.core.typical import typical_pods, typical_table
+
+
+class Source(Protocol):
+    """A cluster that changes: its snapshot is put together only when it is asked for (`core.live`)."""
+
+    @property
+    def context(self) -> Snapshot:
+        """The objects that constraints refer to, without nodes and pods."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the cluster as it is now."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +42,25 @@ class Encoded:
     """Arrays with the names that belong to their indices."""
 
     arrays: ClusterArrays
-    snapshot: Snapshot
+    source: Snapshot | Source
     node_names: tuple[str, ...]
-    node_index: dict[str, int]
-    specs: tuple[PodSpec, ...]
-    class_index: dict[PodSpec, int]
+    node_index: Mapping[str, int]
+    specs: Sequence[PodSpec]
+    class_index: Mapping[PodSpec, int]
     resource_names: tuple[str, ...]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster by names; of a live one, as it is now."""
+        return self.source if isinstance(self.source, Snapshot) else self.source.snapshot()
+
+    @property
+    def context(self) -> Snapshot:
+        """A snapshot whose namespaces, services, controllers, volumes and claims can be read; others are not promised.
+
+        The same object while they do not change, and never expensive to ask for.
+        """
+        return self.source if isinstance(self.source, Snapshot) else self.source.context
 
     def class_of(self, pod: Pod) -> int:
         """Return the class of a pod of the snapshot."""
@@ -54,8 +82,9 @@ def encode(snapshot: Snapshot, *, seed: int = 0, padded_nodes: int | None = None
     names = tuple(node.name for node in snapshot.nodes)
     index = {name: i for i, name in enumerate(names)}
     specs = list({pod.spec: None for pod in snapshot.pods if not pod.bound_to or pod.bound_to in index})
-    encoder = ClassEncoder(snapshot, specs)
-    classes = encoder.encode()
+    requests = [pod_requests(spec) for spec in specs]
+    encoder = ClassEncoder(StaticRows(snapshot), Queries(snapshot, specs), requests, resource_columns(requests))
+    classes = encoder.encode(range(len(specs)))
     arrays = ClusterArrays(
         nodes=node_arrays(snapshot.nodes, encoder.keys, encoder.resource_names, width),
         readings=reading_arrays(snapshot.nodes, width),
@@ -75,23 +104,28 @@ def _num_rows(nodes: tuple[Node, ...], padded_nodes: int | None) -> int:
             "give `padded_nodes` the number of nodes or more, or leave it out",
         )
     for node in nodes:
-        if node.gpu_count > MAX_DEVICES:
-            raise InputError(
-                f"node `{node.name}`: got {node.gpu_count} GPU devices, expected at most {MAX_DEVICES}",
-                "describe a larger machine as several nodes",
-            )
+        check_devices(node)
     # At least one row, so that nothing later has to reduce over an empty axis.
     return padded_nodes or max(len(nodes), 1)
 
 
+def check_devices(node: Node) -> None:
+    """Raise an `InputError` if a node has more GPU devices than can be counted exactly."""
+    if node.gpu_count > MAX_DEVICES:
+        raise InputError(
+            f"node `{node.name}`: got {node.gpu_count} GPU devices, expected at most {MAX_DEVICES}",
+            "describe a larger machine as several nodes",
+        )
+
+
 def _tables(snapshot: Snapshot, encoder: ClassEncoder, width: int) -> Tables:
-    masks, weights, queries = encoder.static.masks.rows, encoder.static.weights.rows, encoder.queries.rows
+    masks, weights = encoder.static.masks.rows, encoder.static.weights.rows
     pods = typical_pods(snapshot.pods) if snapshot.typical_pods is None else snapshot.typical_pods
     kinds, share, rest = typical_table(pods, snapshot.nodes, width)
     return Tables(
         masks=matrix(masks, (len(masks), width), bool),
         weights=matrix(weights, (len(weights), width), np.int64),
-        match=np.stack(queries),
+        match=encoder.queries.match(),
         log_size=log_table(width + 3),
         typical_cpu_millis=kinds[:, 0],
         typical_gpu_milli=kinds[:, 1],
@@ -106,7 +140,7 @@ def _empty_state(snapshot: Snapshot, encoder: ClassEncoder, width: int, seed: in
         requested=np.zeros((width, len(encoder.resource_names)), np.int64),
         nonzero_requested=np.zeros((width, 2), np.int64),
         pod_count=np.zeros(width, np.int64),
-        counts=np.zeros((len(encoder.queries.rows), width), np.int64),
+        counts=np.zeros((len(encoder.queries.amounts), width), np.int64),
         gpu_used=np.zeros((width, num_devices(snapshot.nodes)), np.int64),
         last_node=np.array(-1, np.int32),
         step=np.array(0, np.uint32),
@@ -127,8 +161,8 @@ def _bind(encoded: Encoded, state: State) -> State:
     np.add.at(state.nonzero_requested, nodes, arrays.classes.nonzero_request[classes])
     np.add.at(state.pod_count, nodes, 1)
     _count_matches(state, arrays.tables.match, nodes, classes)
-    holders = [_Holder(index[pod.bound_to], pod.spec.gpu, pod.gpu_devices) for pod in bound if pod.spec.gpu]
-    _book_devices(state, arrays.nodes.gpu_capacity, holders)
+    holders = [Holder(index[pod.bound_to], pod.spec.gpu, pod.gpu_devices) for pod in bound if pod.spec.gpu]
+    book_devices(state.gpu_used, arrays.nodes.gpu_capacity, holders)
     return state
 
 
@@ -146,7 +180,7 @@ def _count_matches(state: State, match: Array, nodes: Array, classes: Array) -> 
             state.counts[np.ix_(own, held_by)] += match[own, pod_class][:, None] * num_pods
 
 
-class _Holder(NamedTuple):
+class Holder(NamedTuple):
     """A bound pod that holds GPU devices."""
 
     node: int
@@ -154,26 +188,36 @@ class _Holder(NamedTuple):
     says: tuple[int, ...] | None
 
 
-def _book_devices(state: State, capacity: Array, holders: list[_Holder]) -> None:
+def book_devices(used: Array, capacity: Array, holders: Sequence[Holder]) -> list[Array]:
     """Give bound pods the devices that they say they hold, then the others those that fit best.
 
     What a pod says counts if the node has these devices, they are as many as it asks for, and none would be given away
     twice; otherwise the pod is one of the others, so that what it holds is never forgotten.
+
+    Args:
+        used: what is taken already; what the pods hold is added [nodes, devices].
+        capacity: of the devices [nodes, devices].
+        holders: the pods; of those that do not say what they hold, the first one chooses first.
+
+    Returns:
+        What every pod was given [devices].
     """
-    used, others = state.gpu_used, []
+    given: list[Array | None] = []
     for holder in holders:
         held = _named_devices(holder, capacity[holder.node], used[holder.node])
-        if held is None:
-            others.append(holder)
-        else:
+        given.append(held)
+        if held is not None:
             used[holder.node] += held
-    for node, wants, _ in others:
-        row = slice(node, node + 1)
-        free = capacity[row] - used[row]
-        used[row] += fullest_first(capacity[row], free, np.int64(wants.milli), np.int64(wants.count))
+    for i, (node, wants, _) in enumerate(holders):
+        if given[i] is None:
+            row = slice(node, node + 1)
+            free = capacity[row] - used[row]
+            given[i] = fullest_first(capacity[row], free, np.int64(wants.milli), np.int64(wants.count))[0]
+            used[node] += given[i]
+    return given
 
 
-def _named_devices(holder: _Holder, capacity: Array, used: Array) -> Array | None:
+def _named_devices(holder: Holder, capacity: Array, used: Array) -> Array | None:
     if holder.says is None or not len(holder.says) == len(set(holder.says)) == holder.wants.count:
         return None
     if not all(0 <= device < len(capacity) for device in holder.says):

@@ -8,7 +8,7 @@ import numpy as np
 
 from longshore.core.arrays import NodeArrays, Readings
 from longshore.core.gpu import WHOLE_GPU_MILLI
-from longshore.core.node import Node
+from longshore.core.node import Node, NodeReadings
 from longshore.core.ops import Array
 from longshore.core.padding import column, matrix
 from longshore.core.power import gpu_watts
@@ -20,22 +20,32 @@ HALF_NEAR_MS = 5.0
 
 
 def node_arrays(
-    nodes: Sequence[Node], keys: Mapping[str, int], resource_names: Sequence[str], width: int
+    nodes: Sequence[Node],
+    keys: Mapping[str, int],
+    resource_names: Sequence[str],
+    width: int,
+    sizes: tuple[int, int] | None = None,
 ) -> NodeArrays:
-    """Compile nodes; `keys` are the topology keys that some class reads."""
+    """Compile nodes.
+
+    Args:
+        nodes: what to compile.
+        keys: the topology keys that some class reads.
+        resource_names: the columns of what nodes have.
+        width: rows, padding included.
+        sizes: as of `sizes_of`, where these are some nodes of a larger cluster.
+    """
+    points, most = sizes or sizes_of(nodes)
     allocatable = [dict(node.allocatable) for node in nodes]
     amounts = [[amount(name, have.get(name, 0)) for name in resource_names] for have in allocatable]
-    order = sorted(range(len(nodes)), key=lambda i: nodes[i].name)
-    points = max((len(node.power.watts_at_load) for node in nodes), default=2)
-    most = num_devices(nodes)
     devices = [[WHOLE_GPU_MILLI] * node.gpu_count + [0] * (most - node.gpu_count) for node in nodes]
     return NodeArrays(
         is_real=np.arange(width) < len(nodes),
         allocatable=matrix(amounts, (width, len(resource_names)), np.int64),
         allowed_pods=column([amount(PODS, have.get(PODS, 0)) for have in allocatable], width, np.int64),
-        domain=_domains(nodes, keys, width),
-        zone=_domains(nodes, {ZONE_KEY: 0}, width)[0],
-        name_rank=column(np.argsort(order).tolist(), width, np.int32, fill=width),
+        domain=domains(nodes, keys, width),
+        zone=domains(nodes, {ZONE_KEY: 0}, width)[0],
+        name_rank=name_ranks([node.name for node in nodes], width),
         gpu_capacity=matrix(devices, (width, most), np.int64),
         gpu_watts=matrix([gpu_watts(node.gpu_model) for node in nodes], (width, 2), np.float64),
         power_curve=matrix(
@@ -46,6 +56,17 @@ def node_arrays(
     )
 
 
+def sizes_of(nodes: Sequence[Node]) -> tuple[int, int]:
+    """Return the points of the longest power curve and the most GPU devices: the widths of all rows."""
+    return max((len(node.power.watts_at_load) for node in nodes), default=2), num_devices(nodes)
+
+
+def name_ranks(names: Sequence[str], width: int) -> Array:
+    """Return the position of every name in the order of names, int32 [nodes]; padding comes last."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return column(np.argsort(order).tolist(), width, np.int32, fill=width)
+
+
 def num_devices(nodes: Sequence[Node]) -> int:
     """Return the most GPU devices that a node has."""
     return max((node.gpu_count for node in nodes), default=0)
@@ -54,6 +75,11 @@ def num_devices(nodes: Sequence[Node]) -> int:
 def reading_arrays(nodes: Sequence[Node], width: int) -> Readings:
     """Compile what was measured."""
     measured = [node.readings for node in nodes]
+    return Readings._make([*reading_columns(measured, width), zone_near(nodes, measured, width)])
+
+
+def reading_columns(measured: Sequence[NodeReadings], width: int) -> list[Array]:
+    """Return the fields of `Readings` that are about the node alone, in their order."""
     columns = (
         [reading.latency_ms for reading in measured],
         [reading.connections for reading in measured],
@@ -65,23 +91,23 @@ def reading_arrays(nodes: Sequence[Node], width: int) -> Readings:
         (column([v or 0.0 for v in values], width, np.float64), column([v is not None for v in values], width, bool))
         for values in ([_finite(value) for value in measurements] for measurements in columns)
     ]
-    return Readings._make([*(array for pair in pairs for array in pair), _zone_near(nodes, width)])
+    return [array for pair in pairs for array in pair]
 
 
-def _zone_near(nodes: Sequence[Node], width: int) -> Array:
+def zone_near(nodes: Sequence[Node], measured: Sequence[NodeReadings], width: int) -> Array:
     """Return how near the zones are, in columns as far as one was measured; none at all where nobody measures.
 
     As nearness and not as milliseconds: it is computed once and not for every decision, and zeros may be appended.
     """
-    if not any(node.readings.zone_latency_ms for node in nodes):
+    if not any(readings.zone_latency_ms for readings in measured):
         return np.zeros((width, 0), np.float32)
-    own = _domains(nodes, {ZONE_KEY: 0}, width)[0].tolist()
+    own = domains(nodes, {ZONE_KEY: 0}, width)[0].tolist()
     labels = (dict(node.labels).get(ZONE_KEY) for node in nodes)
     numbers = {name: number for name, number in zip(labels, own, strict=False) if name is not None}
     links = [
         (row, numbers[zone], HALF_NEAR_MS / (HALF_NEAR_MS + milliseconds))
-        for row, node in enumerate(nodes)
-        for zone, milliseconds in node.readings.zone_latency_ms
+        for row, readings in enumerate(measured)
+        for zone, milliseconds in readings.zone_latency_ms
         if numbers.get(zone, own[row]) != own[row] and 0 <= milliseconds < math.inf
     ]
     near = np.zeros((width, max((column for _, column, _ in links), default=-1) + 1), np.float32)
@@ -95,7 +121,8 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _domains(nodes: Sequence[Node], keys: Mapping[str, int], width: int) -> Array:
+def domains(nodes: Sequence[Node], keys: Mapping[str, int], width: int) -> Array:
+    """Number the values that nodes have of every key, from 2 on without gaps, int32 [keys, nodes]."""
     domain = np.zeros((max(len(keys), 1), width), np.int32)
     labels = [dict(node.labels) for node in nodes]
     for key, row in keys.items():

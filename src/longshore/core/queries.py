@@ -6,14 +6,15 @@ segment sum, whatever the constraint was. Called by `core.encode`.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.class_index import ClassIndex
+from longshore.core.class_index import ClassIndex, SelectorIndex
 from longshore.core.labels import Labels, Selector, selector_matches
+from longshore.core.ops import Array
 from longshore.core.pod import AffinityTerm, HostPort, Owner, PodSpec, SpreadConstraint
 from longshore.core.snapshot import Service, Snapshot
 
@@ -26,8 +27,7 @@ HARD_AFFINITY_WEIGHT = 1
 DEFAULT_SPREAD = ((HOSTNAME_KEY, 3), (ZONE_KEY, 5))
 
 Matcher = Callable[[PodSpec, dict[str, str]], bool]
-TermsOf = Callable[[PodSpec], Iterable[tuple[int, AffinityTerm]]]
-"""The terms of a class, each with what a pod of the class adds to its counter."""
+_ANY_GPU = "any"
 
 
 class ResolvedTerm(NamedTuple):
@@ -39,36 +39,137 @@ class ResolvedTerm(NamedTuple):
     namespace_selector: Selector | None
 
 
+class News(NamedTuple):
+    """What no class had before the one that was taken in: others may have to be compiled again."""
+
+    terms: tuple[ResolvedTerm, ...]
+    ports: tuple[HostPort, ...]
+
+
 class Queries:
     """The counter table's rows; row 0 counts nothing."""
 
     def __init__(self, snapshot: Snapshot, specs: list[PodSpec]) -> None:
-        self.specs = specs
-        self.labels = [dict(spec.labels) for spec in specs]
-        self.rows = [np.zeros(len(specs), np.int64)]
+        self.specs: list[PodSpec] = []
+        self.labels: list[dict[str, str]] = []
+        self.amounts: list[dict[int, int]] = [{}]
+        """By query: what one pod of each class adds to it; classes that are not named add nothing."""
         self._index: dict[Hashable, int] = {}
-        self._classes = ClassIndex(specs, self.labels)
-        self._namespaces = {namespace.name: dict(namespace.labels) for namespace in snapshot.namespaces}
-        self._services = _services_by_pair(snapshot.services)
-        self._controllers = {
-            (one.namespace, Owner(one.api_version, one.kind, one.name)): one for one in snapshot.controllers
-        }
+        self._classes = ClassIndex((), ())
+        self._matchers: dict[int, Matcher] = {}
+        self._selectors = SelectorIndex()
+        self._terms: list[tuple[ResolvedTerm, bool]] = []
+        """Terms of classes, each with whether it is one that repels."""
+        self._term_selectors = SelectorIndex()
+        self.put_context(snapshot)
         self._resolved: dict[Hashable, ResolvedTerm] = {}
-        self.repelling = self._by_term(lambda spec: ((1, term) for term in spec.anti_affinity))
+        self.repelling: dict[ResolvedTerm, dict[int, int]] = {}
         """Required anti-affinity: term to class to how often the class has it."""
-        self.weighing = self._by_term(weighted_terms)
+        self.weighing: dict[ResolvedTerm, dict[int, int]] = {}
         """What existing pods' terms are worth in scores: term to class to signed weight."""
-        self._held_ports = _classes_by_port(specs)
+        self._held_ports: defaultdict[tuple[int, str], dict[HostPort, dict[int, int]]] = defaultdict(dict)
+        self._gpu_holders: dict[str, dict[int, int]] = {}
+        for spec in specs:
+            self.add(spec)
 
-    def index(self, key: Hashable, count: Callable[[], Mapping[int, int]]) -> int:
+    def row(self, query: int) -> Array:
+        """Return what one pod of each class adds to a query, int64 [classes]."""
+        row, counts = np.zeros(len(self.specs), np.int64), self.amounts[query]
+        row[list(counts)] = list(counts.values())
+        return row
+
+    def match(self) -> Array:
+        """Return what one pod of each class adds to each query, int64 [queries, classes]."""
+        return np.stack([self.row(query) for query in range(len(self.amounts))])
+
+    def add(self, spec: PodSpec) -> News:
+        """Take in one more class; rows that count it already do so from here on."""
+        index, labels = len(self.specs), dict(spec.labels)
+        self.specs.append(spec)
+        self.labels.append(labels)
+        self._classes.add(spec, labels)
+        terms = [*self._add_terms(index, self.repelling, ((1, term) for term in spec.anti_affinity))]
+        terms += self._add_terms(index, self.weighing, weighted_terms(spec))
+        ports = []
+        for port in spec.host_ports:
+            alike = self._held_ports[port.port, port.protocol]
+            if port not in alike:
+                alike[port] = {}
+                ports.append(port)
+            alike[port][index] = 1
+        kind = gpu_kind(spec)
+        if kind is not None:
+            for name in (kind, _ANY_GPU):
+                self._gpu_holders.setdefault(name, {})[index] = 1
+        for query in self._selectors.candidates(spec.namespace, labels):
+            if self._matchers[query](spec, labels):
+                self.amounts[query][index] = 1
+        return News(tuple(terms), tuple(ports))
+
+    def own(self, index: int) -> list[tuple[int, int]]:
+        """Return the queries that count a class, each with what one pod of it adds."""
+        spec, labels = self.specs[index], self.labels[index]
+        keys: list[Hashable] = [("carries", self.resolve(spec, term)) for term in spec.anti_affinity]
+        keys += [("weight", self.resolve(spec, term)) for _, term in weighted_terms(spec)]
+        keys += [("port", port) for port in spec.host_ports]
+        keys += [("gpu", gpu_kind(spec)), ("gpu", _ANY_GPU)] if spec.gpu else []
+        found = {self._index[key] for key in keys if key in self._index}
+        found.update(self._selectors.candidates(spec.namespace, labels))
+        return [(query, self.amounts[query][index]) for query in sorted(found) if index in self.amounts[query]]
+
+    def about(self, index: int) -> tuple[list[ResolvedTerm], list[ResolvedTerm]]:
+        """Return the terms of pods that are there which match a class: those that repel it, and those that weigh it."""
+        spec, labels = self.specs[index], self.labels[index]
+        found: tuple[list[ResolvedTerm], list[ResolvedTerm]] = ([], [])
+        for number in self._term_selectors.candidates(spec.namespace, labels):
+            term, is_repelling = self._terms[number]
+            if self.existing_matches(term, spec, labels):
+                found[0 if is_repelling else 1].append(term)
+        return found
+
+    def touched_by(self, news: News) -> set[int]:
+        """Return the classes that are compiled differently now."""
+        found = {index for term in news.terms for index in self.matched_by(term)}
+        for port in news.ports:
+            for other, holders in self._held_ports[port.port, port.protocol].items():
+                found.update(holders if other.conflicts(port) else ())
+        return found
+
+    def put_context(self, context: Snapshot) -> None:
+        """Take other objects that constraints refer to; classes that they are about must be compiled again."""
+        self._namespaces = {namespace.name: dict(namespace.labels) for namespace in context.namespaces}
+        self._services = _services_by_pair(context.services)
+        self._controllers = {
+            (one.namespace, Owner(one.api_version, one.kind, one.name)): one for one in context.controllers
+        }
+
+    @property
+    def reads_namespaces(self) -> bool:
+        """Some term selects namespaces by their labels."""
+        return any(term.namespace_selector is not None for term in self._resolved.values())
+
+    def index(self, key: Hashable, count: Callable[[], dict[int, int]]) -> int:
         """Return the row for `key`, filled on first use by what each class adds; classes not named add nothing."""
         known = self._index.get(key)
         if known is None:
-            known = self._index[key] = len(self.rows)
-            row, counts = np.zeros(len(self.specs), np.int64), count()
-            row[list(counts)] = list(counts.values())
-            self.rows.append(row)
+            known = self._index[key] = len(self.amounts)
+            self.amounts.append(count())
         return known
+
+    def _selecting(
+        self, key: Hashable, selector: Selector | None, namespaces: Collection[str] | None, matches: Matcher
+    ) -> int:
+        """Return the row for a question that a selector is the narrowest part of."""
+
+        def count() -> dict[int, int]:
+            return self._matching(self._classes.candidates(selector, namespaces), matches)
+
+        num_rows = len(self.amounts)
+        query = self.index(key, count)
+        if query == num_rows:
+            self._matchers[query] = matches
+            self._selectors.add(query, selector, namespaces)
+        return query
 
     def spread(self, namespace: str, selector: Selector | None) -> int:
         """Pods of the namespace that match and are not being deleted; an empty selector counts none."""
@@ -76,10 +177,7 @@ class Queries:
         def matches(spec: PodSpec, labels: dict[str, str]) -> bool:
             return not spec.is_terminating and spec.namespace == namespace and _counts(selector, labels)
 
-        def count() -> Mapping[int, int]:
-            return self._matching(self._classes.candidates(selector, (namespace,)), matches)
-
-        return self.index(("spread", namespace, selector), count)
+        return self._selecting(("spread", namespace, selector), selector, (namespace,), matches)
 
     def all_terms(self, spec: PodSpec) -> int:
         """Pods that match every required affinity term of a class."""
@@ -88,11 +186,9 @@ class Queries:
         def matches(other: PodSpec, labels: dict[str, str]) -> bool:
             return all(self.incoming_matches(term, other, labels) for term in terms)
 
-        def count() -> Mapping[int, int]:
-            fewest = min((self._candidates(term) for term in terms), key=len)
-            return self._matching(fewest, matches)
-
-        return self.index(("all", tuple(term[1:] for term in terms)), count)
+        fewest = terms[0] if len(terms) == 1 else min(terms, key=lambda term: len(self._candidates(term)))
+        key = ("all", tuple(term[1:] for term in terms))
+        return self._selecting(key, fewest.selector, _narrowed(fewest), matches)
 
     def term(self, spec: PodSpec, term: AffinityTerm) -> int:
         """Pods that match one term of a class."""
@@ -101,7 +197,7 @@ class Queries:
         def matches(other: PodSpec, labels: dict[str, str]) -> bool:
             return self.incoming_matches(resolved, other, labels)
 
-        return self.index(("term", resolved[1:]), lambda: self._matching(self._candidates(resolved), matches))
+        return self._selecting(("term", resolved[1:]), resolved.selector, _narrowed(resolved), matches)
 
     def matched_by(self, resolved: ResolvedTerm) -> list[int]:
         """Return the classes that a term of a pod that is already there matches."""
@@ -125,21 +221,19 @@ class Queries:
         for mine in wanted:
             alike = self._held_ports.get((mine.port, mine.protocol), {})
             found.update((port, classes) for port, classes in alike.items() if port.conflicts(mine))
-        return [self.index(("port", port), partial(dict, held)) for port, held in found.items()]
+        return [self.index(("port", port), partial(_same, held)) for port, held in found.items()]
 
     def gpu_kind(self, spec: PodSpec) -> int:
         """Pods that hold GPUs in the same way: a share, or the same number of whole ones."""
         kind = gpu_kind(spec)
         if kind is None:
             return 0
-        return self.index(
-            ("gpu", kind), lambda: self._matching(range(len(self.specs)), lambda other, _: gpu_kind(other) == kind)
-        )
+        return self.index(("gpu", kind), lambda: self._gpu_holders.setdefault(kind, {}))
 
     def gpu_any(self) -> int:
         """Pods that hold any GPU."""
-        holders = {index: 1 for index, spec in enumerate(self.specs) if spec.gpu}
-        return self.index(("gpu", "any"), lambda: holders) if holders else 0
+        holders = self._gpu_holders.get(_ANY_GPU)
+        return self.index(("gpu", _ANY_GPU), lambda: holders) if holders else 0
 
     def resolve(self, spec: PodSpec, term: AffinityTerm) -> ResolvedTerm:
         """Work out a term's namespaces: those it lists, or the pod's own where it names none."""
@@ -201,18 +295,33 @@ class Queries:
         return Selector(extra).extended(merged)
 
     def _candidates(self, term: ResolvedTerm) -> list[int]:
-        # A selector of namespaces may take in any of them, by rules of their own.
-        return self._classes.candidates(term.selector, term.namespaces if term.namespace_selector is None else None)
+        return self._classes.candidates(term.selector, _narrowed(term))
 
     def _matching(self, candidates: Iterable[int], matches: Matcher) -> dict[int, int]:
         return {index: 1 for index in candidates if matches(self.specs[index], self.labels[index])}
 
-    def _by_term(self, terms: TermsOf) -> dict[ResolvedTerm, Counter[int]]:
-        found: defaultdict[ResolvedTerm, Counter[int]] = defaultdict(Counter)
-        for index, spec in enumerate(self.specs):
-            for amount, term in terms(spec):
-                found[self.resolve(spec, term)][index] += amount
-        return dict(found)
+    def _add_terms(
+        self, index: int, found: dict[ResolvedTerm, dict[int, int]], terms: Iterable[tuple[int, AffinityTerm]]
+    ) -> Iterator[ResolvedTerm]:
+        """Count a class's terms; yield those that no class had before."""
+        for amount, term in terms:
+            resolved = self.resolve(self.specs[index], term)
+            holders = found.get(resolved)
+            if holders is None:
+                holders = found[resolved] = {}
+                self._term_selectors.add(len(self._terms), resolved.selector, _narrowed(resolved))
+                self._terms.append((resolved, found is self.repelling))
+                yield resolved
+            holders[index] = holders.get(index, 0) + amount
+
+
+def _same(counts: dict[int, int]) -> dict[int, int]:
+    return counts
+
+
+def _narrowed(term: ResolvedTerm) -> frozenset[str] | None:
+    # A selector of namespaces may take in any of them, by rules of their own.
+    return term.namespaces if term.namespace_selector is None else None
 
 
 def _services_by_pair(services: Sequence[Service]) -> dict[tuple[str, tuple[str, str]], list[Labels]]:
@@ -226,15 +335,6 @@ def _services_by_pair(services: Sequence[Service]) -> dict[tuple[str, tuple[str,
         if service.selector:
             rarest = min(service.selector, key=lambda pair: frequency[pair])
             found[service.namespace, rarest].append(service.selector)
-    return dict(found)
-
-
-def _classes_by_port(specs: Sequence[PodSpec]) -> dict[tuple[int, str], dict[HostPort, dict[int, int]]]:
-    """List who holds a host port, by number and protocol."""
-    found: defaultdict[tuple[int, str], dict[HostPort, dict[int, int]]] = defaultdict(dict)
-    for index, spec in enumerate(specs):
-        for port in spec.host_ports:
-            found[port.port, port.protocol].setdefault(port, {})[index] = 1
     return dict(found)
 
 

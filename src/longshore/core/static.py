@@ -3,10 +3,11 @@
 Equal rows are stored once: thousands of classes share a handful of toleration sets and node selectors.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from longshore.core.labels import Requirement, is_parsable
 from longshore.core.node import Node, Taint
+from longshore.core.node_images import NodeImages
 from longshore.core.pod import NodeSelectorTerm, PodSpec, Toleration
 from longshore.core.snapshot import PersistentVolume, Snapshot
 
@@ -22,64 +23,92 @@ _ZONE_KEYS = (
 )
 _STABLE_KEY = {_ZONE_KEYS[0]: _ZONE_KEYS[2], _ZONE_KEYS[1]: _ZONE_KEYS[3]}
 
-# ImageLocality's bounds: images below 23 MB in all do not count, 1 GB per container counts full.
-_IMAGE_MIN_BYTES = 23 * 1024 * 1024
-_IMAGE_MAX_BYTES_PER_CONTAINER = 1000 * 1024 * 1024
-
 VolumeTopology = tuple[tuple[str, frozenset[str]], ...]
+
+Judge = Callable[[Iterable[int]], list[int]]
+"""(positions of nodes) -> a value for each."""
 
 
 class RowTable:
     """Rows of one value per node, each kept once; row 0 is the neutral one."""
 
-    def __init__(self, num_nodes: int, neutral: int) -> None:
+    def __init__(self, num_nodes: int, neutral: int, *, merges_equal: bool = True) -> None:
+        """Start with the neutral row; `merges_equal`: rows of different keys that are equal are one row.
+
+        They stay apart where nodes change later: what is equal today need not be tomorrow.
+        """
         self.rows: list[list[int]] = [[neutral] * num_nodes]
+        self.judges: dict[int, Judge] = {}
+        """What made the rows, where they were made by node."""
         self._by_key: dict[Hashable, int] = {}
-        self._by_row: dict[tuple[int, ...], int] = {tuple(self.rows[0]): 0}
+        self._by_row: dict[tuple[int, ...], int] | None = {tuple(self.rows[0]): 0} if merges_equal else None
 
     def index(self, key: Hashable, make: Callable[[], list[int]]) -> int:
         """Return the row for `key`, made on first use."""
         known = self._by_key.get(key)
         if known is None:
-            row = make()
-            known = self._by_row.setdefault(tuple(row), len(self.rows))
+            row, known = make(), len(self.rows)
+            if self._by_row is not None:
+                known = self._by_row.setdefault(tuple(row), known)
             if known == len(self.rows):
                 self.rows.append(row)
             self._by_key[key] = known
         return known
 
+    def judged(self, key: Hashable, judge: Judge) -> int:
+        """Return the row for `key`, made on first use by asking about all nodes."""
+        known = self.index(key, lambda: judge(range(len(self.rows[0]))))
+        self.judges.setdefault(known, judge)
+        return known
+
 
 class StaticRows:
-    """Compiles classes against the nodes of one snapshot."""
+    """Compiles classes against the nodes of one cluster."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.nodes = snapshot.nodes
+    def __init__(self, snapshot: Snapshot, *, merges_equal: bool = True) -> None:
+        """Take the cluster; `merges_equal` as of `RowTable`."""
+        self.nodes = list(snapshot.nodes)
         self.labels = [dict(node.labels) for node in snapshot.nodes]
-        self.masks = RowTable(len(self.nodes), neutral=True)
-        self.weights = RowTable(len(self.nodes), neutral=0)
-        self._claims = {(claim.namespace, claim.name): claim for claim in snapshot.claims}
-        self._volumes = {volume.name: volume for volume in snapshot.volumes}
-        self._images: list[dict[str, int]] | None = None
-        self._image_spread: dict[str, int] = {}
+        self.masks = RowTable(len(self.nodes), neutral=True, merges_equal=merges_equal)
+        self.weights = RowTable(len(self.nodes), neutral=0, merges_equal=merges_equal)
+        self.put_context(snapshot)
+        self.images = NodeImages(self.nodes)
+        self.image_rows: dict[int, tuple[tuple[str, ...], int]] = {}
+        """Rows of weights that are about images: the images and the number of containers."""
+
+    def put_context(self, context: Snapshot) -> None:
+        """Take other claims and volumes; classes that use one must be compiled again."""
+        self._claims = {(claim.namespace, claim.name): claim for claim in context.claims}
+        self._volumes = {volume.name: volume for volume in context.volumes}
+
+    def put_node(self, position: int, node: Node) -> frozenset[str]:
+        """Put another node of the same name in a node's place; rows that are made already stay as they are.
+
+        Return the images that are worth something else now, on whatever node.
+        """
+        changed = self.images.put(position, self.nodes[position].images, node.images)
+        self.nodes[position], self.labels[position] = node, dict(node.labels)
+        return changed
 
     def prefilter(self, spec: PodSpec) -> int:
         """Nodes that `metadata.name` affinity leaves over before any filter runs."""
         names = named_nodes(spec)
         if names is None:
             return 0
-        return self.masks.index(("names", names), lambda: [node.name in names for node in self.nodes])
+        return self.masks.judged(("names", names), lambda where: [self.nodes[i].name in names for i in where])
 
     def node_name(self, spec: PodSpec) -> int:
         """Only the node that the pod names itself."""
-        if not spec.node_name:
+        name = spec.node_name
+        if not name:
             return 0
-        return self.masks.index(("name", spec.node_name), lambda: [node.name == spec.node_name for node in self.nodes])
+        return self.masks.judged(("name", name), lambda where: [self.nodes[i].name == name for i in where])
 
     def unschedulable(self, spec: PodSpec) -> int:
         """Nodes that are not cordoned, unless the pod tolerates that."""
         if tolerates(spec.tolerations, UNSCHEDULABLE_TAINT):
             return 0
-        return self.masks.index("unschedulable", lambda: [not node.is_unschedulable for node in self.nodes])
+        return self.masks.judged("unschedulable", lambda where: [not self.nodes[i].is_unschedulable for i in where])
 
     def taints(self, spec: PodSpec) -> int:
         """Nodes without a NoSchedule or NoExecute taint that the pod does not tolerate."""
@@ -87,29 +116,32 @@ class StaticRows:
         def allowed(taints: tuple[Taint, ...]) -> bool:
             return all(taint.effect not in _REJECTING or tolerates(spec.tolerations, taint) for taint in taints)
 
-        return self.masks.index(("taints", spec.tolerations), lambda: _by_taints(self.nodes, allowed))
+        return self.masks.judged(("taints", spec.tolerations), lambda where: self._by_taints(where, allowed))
 
     def affinity(self, spec: PodSpec) -> int:
         """Nodes that the node selector and the required node affinity match."""
         if not spec.node_selector and spec.node_affinity is None:
             return 0
         wanted, terms = spec.node_selector, spec.node_affinity
-        readable = _readable(terms or ())
+        readable, names = _readable(terms or ()), named_nodes(spec)
 
         def allowed(node: Node, labels: dict[str, str]) -> bool:
+            if names is not None and node.name not in names:
+                return False  # a pod of a DaemonSet: one look at each of thousands of nodes
             if any(labels.get(key) != value for key, value in wanted):
                 return False
             return terms is None or any(_holds(term, node.name, labels) for term in readable)
 
         key = ("affinity", wanted, terms)
-        return self.masks.index(key, lambda: [allowed(node, labels) for node, labels in self._labelled()])
+        return self.masks.judged(key, lambda where: [allowed(self.nodes[i], self.labels[i]) for i in where])
 
     def volumes(self, spec: PodSpec) -> int:
         """Nodes in a zone and region where the pod's bound volumes can be used."""
         topology = self._volume_topology(spec)
         if not topology:
             return 0
-        return self.masks.index(("volumes", topology), lambda: [_in_zone(topology, labels) for labels in self.labels])
+        key = ("volumes", topology)
+        return self.masks.judged(key, lambda where: [_in_zone(topology, self.labels[i]) for i in where])
 
     def volume_affinity(self, spec: PodSpec) -> int:
         """Nodes from which the pod's bound volumes can be used, by the volumes' own node affinity."""
@@ -125,14 +157,15 @@ class StaticRows:
             # Upstream asks with the labels alone: conditions on a node's name say nothing here.
             return all(any(_holds(term, None, labels) for term in terms) for terms in readable)
 
-        return self.masks.index(("volume-affinity", affinities), lambda: [allowed(labels) for labels in self.labels])
+        key = ("volume-affinity", affinities)
+        return self.masks.judged(key, lambda where: [allowed(self.labels[i]) for i in where])
 
     def gpu_model(self, spec: PodSpec) -> int:
         """Nodes whose GPUs are of a model that the pod accepts."""
         models = spec.gpu.models if spec.gpu else ()
         if not models:
             return 0
-        return self.masks.index(("models", models), lambda: [node.gpu_model in models for node in self.nodes])
+        return self.masks.judged(("models", models), lambda where: [self.nodes[i].gpu_model in models for i in where])
 
     def taint_weight(self, spec: PodSpec) -> int:
         """Count the PreferNoSchedule taints that the pod does not tolerate."""
@@ -141,7 +174,7 @@ class StaticRows:
         def count(taints: tuple[Taint, ...]) -> int:
             return sum(taint.effect == "PreferNoSchedule" and not tolerates(tolerations, taint) for taint in taints)
 
-        return self.weights.index(("taints", tolerations), lambda: _by_taints(self.nodes, count))
+        return self.weights.judged(("taints", tolerations), lambda where: self._by_taints(where, count))
 
     def affinity_weight(self, spec: PodSpec) -> int:
         """Add the weights of the node preferences that match."""
@@ -155,39 +188,30 @@ class StaticRows:
             return sum(wish.weight for wish in readable if _holds(wish.term, node.name, labels))
 
         key = ("affinity", preferences)
-        return self.weights.index(key, lambda: [weight(node, labels) for node, labels in self._labelled()])
+        return self.weights.judged(key, lambda where: [weight(self.nodes[i], self.labels[i]) for i in where])
 
     def image_weight(self, spec: PodSpec) -> int:
         """Score 0..100 by how many bytes of the pod's images the node already has (upstream's ImageLocality)."""
+        if self.images.is_empty:
+            return 0
         containers = spec.init_containers + spec.containers
         images = [container.image for container in containers]
         images += [volume.name for volume in spec.volumes if volume.source == "image"]
-        if not any(node.images for node in self.nodes):
-            return 0
         names = tuple(sorted(_normalized(image) for image in images))
-        key = ("images", names, len(containers))
-        return self.weights.index(key, lambda: self._image_row(names, len(containers)))
-
-    def _image_row(self, names: tuple[str, ...], num_containers: int) -> list[int]:
-        if self._images is None:
-            self._images = [
-                {name: image.size_bytes for image in node.images for name in image.names} for node in self.nodes
-            ]
-            for present in self._images:
-                for name in present:
-                    self._image_spread[name] = self._image_spread.get(name, 0) + 1
-        most, total = _IMAGE_MAX_BYTES_PER_CONTAINER * num_containers, len(self.nodes)
-        row = []
-        for present in self._images:
-            sizes = [
-                int(float(present[name]) * (self._image_spread[name] / total)) for name in names if name in present
-            ]
-            clipped = max(min(sum(sizes), most), _IMAGE_MIN_BYTES)
-            row.append(100 * (clipped - _IMAGE_MIN_BYTES) // (most - _IMAGE_MIN_BYTES))
+        wanted = (names, len(containers))
+        row = self.weights.index(("images", *wanted), lambda: self.images.weights(*wanted))
+        self.image_rows[row] = wanted
         return row
 
-    def _labelled(self) -> Iterator[tuple[Node, dict[str, str]]]:
-        return zip(self.nodes, self.labels, strict=True)
+    def _by_taints(self, where: Iterable[int], judge: Callable[[tuple[Taint, ...]], int]) -> list[int]:
+        known: dict[tuple[Taint, ...], int] = {}
+        found = []
+        for position in where:
+            taints = self.nodes[position].taints
+            if taints not in known:
+                known[taints] = judge(taints)
+            found.append(known[taints])
+        return found
 
     def _volume_topology(self, spec: PodSpec) -> VolumeTopology:
         found: list[tuple[str, frozenset[str]]] = []
@@ -274,14 +298,6 @@ def named_nodes(spec: PodSpec) -> frozenset[str] | None:
             return None
         union |= set.intersection(*named)
     return frozenset(union)
-
-
-def _by_taints(nodes: Sequence[Node], judge: Callable[[tuple[Taint, ...]], int]) -> list[int]:
-    known: dict[tuple[Taint, ...], int] = {}
-    for node in nodes:
-        if node.taints not in known:
-            known[node.taints] = judge(node.taints)
-    return [known[node.taints] for node in nodes]
 
 
 def _in_zone(topology: VolumeTopology, labels: dict[str, str]) -> bool:

@@ -66,8 +66,8 @@ def typical_table(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int)
             if pod.gpu is not None and (not pod.gpu.models or model in pod.gpu.models):
                 column[kinds[pod.cpu_millis, pod.gpu.milli, pod.gpu.count]] += pod.share
     share = np.zeros((len(kinds), width))
-    for row, node in enumerate(nodes):
-        share[:, row] = by_model[node.gpu_model]
+    if kinds:
+        share[:, : len(nodes)] = np.array([by_model[node.gpu_model] for node in nodes]).T
     share = _exact(share)
     total = _exact(sum(pod.share for pod in pods))
     rest = np.where(np.arange(width) < len(nodes), total - share.sum(axis=0), 0.0)

@@ -13,13 +13,14 @@ REGISTRY_FILTERS = "upstream"
 """The filter set of policies that have a name: what they would do in kube-scheduler's place."""
 
 
-def find_chooser(text: str, filters: str | None = None) -> Chooser:
+def find_chooser(text: str, filters: str | None = None, *, keeps_rows: bool = False) -> Chooser:
     """Look a policy up by its name, or read it from its folder; a name wins over a folder of that name.
 
     Args:
         text: `kube-default`, `runs/mine`, or, for a policy that takes weights at run time,
             `runs/mine@latency=0.8+watts=0.2`.
         filters: the filter set; None = `upstream` for names, and what it was trained behind for a bundle.
+        keeps_rows: for many decisions on one cluster that changes a little between them (`policies.learned`).
 
     Raises:
         InputError: neither a policy nor a folder, or a bundle that is refused.
@@ -32,7 +33,7 @@ def find_chooser(text: str, filters: str | None = None) -> Chooser:
     policy = read_folder(Path(folder))
     # The folder is the name: two bundles of one name stay apart, and the row says where to find it.
     name = (folder.rstrip("/") or folder) + text[len(folder) :]
-    return Chooser(name, learned(policy, preference), filter_set(filters or policy.filters))
+    return Chooser(name, learned(policy, preference, keeps_rows=keeps_rows), filter_set(filters or policy.filters))
 
 
 def _split(text: str) -> tuple[str, dict[str, float] | None]:

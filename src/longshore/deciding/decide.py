@@ -1,7 +1,7 @@
 """Decide for one pod, or for all that wait: filters, score, choice, and the reasons. Pure: nothing is bound."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ class Chooser:
 
 def decide(encoded: Encoded, pod: Pod, chooser: Chooser, objective: Weighted | None = None) -> tuple[Decision, Encoded]:
     """Decide for a pod; return the decision and the cluster after it."""
-    return _decide(encoded, pod, chooser, objective, _held_back(encoded, pod))
+    return _decide(encoded, pod, chooser, objective, held_back_reason(encoded, pod))
 
 
 def _decide(
@@ -70,7 +70,7 @@ def decide_all(
 ) -> Iterator[tuple[Decision, Encoded]]:
     """Decide for every waiting pod, the highest priority first, each on the cluster that the one before left."""
     waiting = sorted(encoded.snapshot.pending, key=lambda pod: -pod.priority)
-    reasons = [_held_back(encoded, pod) for pod in waiting]
+    reasons = [held_back_reason(encoded, pod) for pod in waiting]
     following = _following(encoded, waiting, reasons)
     for pod, held_back, next_class in zip(waiting, reasons, following, strict=True):
         state = encoded.arrays.state._replace(next_class=np.asarray(next_class, np.int32))
@@ -90,12 +90,17 @@ def _following(encoded: Encoded, waiting: list[Pod], held_back: list[str | None]
 
 def summary(num_nodes: int, rejections: Iterable[Rejection]) -> str:
     """Say why no node fits, in the words of upstream's FailedScheduling event."""
-    counts = Counter(reason for rejection in rejections for reason in rejection.reasons)
+    return sentence(num_nodes, Counter(reason for rejection in rejections for reason in rejection.reasons))
+
+
+def sentence(num_nodes: int, counts: Mapping[str, int]) -> str:
+    """Say the same where the reasons are counted already."""
     reasons = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
     return f"0/{num_nodes} nodes are available" + (f": {reasons}." if reasons else ".")
 
 
-def _held_back(encoded: Encoded, pod: Pod) -> str | None:
+def held_back_reason(encoded: Encoded, pod: Pod) -> str | None:
+    """Say why a pod is not to be placed at all, whatever the nodes; None = it may be."""
     if pod.scheduling_gates:
         return f"scheduling is gated by {', '.join(pod.scheduling_gates)}"
     if pod.spec.is_terminating:
@@ -103,7 +108,7 @@ def _held_back(encoded: Encoded, pod: Pod) -> str | None:
     unreadable = find_unreadable(pod.spec)
     if unreadable:
         return "; ".join(unreadable)
-    needs = find_unsupported(pod, encoded.snapshot)
+    needs = find_unsupported(pod, encoded.context)
     if needs:
         return "; ".join(
             f"{need.field} needs {need.plugin}, which longshore does not model: {need.reason}" for need in needs

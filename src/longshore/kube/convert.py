@@ -1,7 +1,7 @@
 """Kubernetes objects to our words: one object in, one word out, or a refusal that names object, field and reason."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,8 @@ from longshore.kube import annotations, selectors, wire
 
 Value = TypeVar("Value")
 Term = TypeVar("Term", AffinityTerm, WeightedAffinityTerm)
+Share = Callable[[Any], Any]
+"""Returns an equal value: that of an earlier object, so that like objects share their parts."""
 _DEFAULT_NODE = Node("")
 
 # The most of a resource that one field may name, in array units (milli-CPU, bytes, pieces). Scores multiply amounts by
@@ -41,8 +43,12 @@ LARGEST_NUMBER = 10**9
 _MOST_POINTS = 1001
 
 
-def node(source: wire.Node) -> Node:
-    """Convert a node.
+def _unshared(value: Value) -> Value:
+    return value
+
+
+def node(source: wire.Node, *, share: Share = _unshared) -> Node:
+    """Convert a node; `share` may give back an equal value that is already in memory.
 
     Raises:
         ObjectError: a quantity or annotation cannot be read.
@@ -55,13 +61,13 @@ def node(source: wire.Node) -> Node:
     carbon = read.number(notes, annotations.CARBON_GRAMS_PER_KWH)
     return Node(
         name=name,
-        allocatable=read.resources("status.allocatable", source.status.allocatable),
-        capacity=read.resources("status.capacity", source.status.capacity),
+        allocatable=share(read.resources("status.allocatable", source.status.allocatable)),
+        capacity=share(read.resources("status.capacity", source.status.capacity)),
         labels=freeze(labels),
         annotations=freeze(notes),
-        taints=tuple(Taint(taint.key, taint.value, taint.effect) for taint in source.spec.taints or ()),
+        taints=share(tuple(Taint(taint.key, taint.value, taint.effect) for taint in source.spec.taints or ())),
         is_unschedulable=source.spec.unschedulable,
-        images=tuple(Image(tuple(image.names or ()), image.size_bytes) for image in source.status.images or ()),
+        images=share(tuple(Image(tuple(i.names or ()), i.size_bytes) for i in source.status.images or ())),
         gpu_count=read.whole(notes, annotations.GPU_COUNT, 0, MAX_DEVICES) or 0,
         gpu_model=notes.get(annotations.GPU_MODEL, labels.get(annotations.GPU_MODEL, "")),
         readings=NodeReadings(latency_ms=latency, zone_latency_ms=_zone_latency(read, notes)),
@@ -71,8 +77,10 @@ def node(source: wire.Node) -> Node:
     )
 
 
-def pod(source: wire.Pod, *, is_incoming: bool = False) -> Pod:
+def pod(source: wire.Pod, *, is_incoming: bool = False, share: Share = _unshared) -> Pod:
     """Convert a pod; `is_incoming` treats one that names a node as still to be placed.
+
+    `share` may give back an equal value that is already in memory.
 
     Raises:
         ObjectError: a quantity, selector or annotation cannot be read.
@@ -82,13 +90,13 @@ def pod(source: wire.Pod, *, is_incoming: bool = False) -> Pod:
     is_bound = bool(spec.node_name) and not is_incoming
     return Pod(
         name=meta.name,
-        spec=_pod_spec(read, source, is_bound=is_bound),
+        spec=share(_pod_spec(read, source, is_bound=is_bound)),
         uid=meta.uid,
-        bound_to=spec.node_name if is_bound else "",
+        bound_to=share(spec.node_name) if is_bound else "",
         priority=spec.priority or 0,
-        scheduler_name=spec.scheduler_name or "default-scheduler",
+        scheduler_name=share(spec.scheduler_name or "default-scheduler"),
         scheduling_gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
-        annotations=freeze(notes),
+        annotations=share(freeze(notes)),
         gpu_devices=read.whole_list(notes, annotations.GPU_DEVICES),
         unmodelled=_unmodelled(spec),
     )

@@ -7,16 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from longshore.core.errors import InputError, ObjectError
-from longshore.core.labels import find_unparsable, freeze
-from longshore.core.snapshot import (
-    Controller,
-    Namespace,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    Service,
-    Snapshot,
-)
-from longshore.kube import convert, selectors, wire
+from longshore.core.snapshot import Snapshot
+from longshore.kube import context, convert, wire
 
 Value = TypeVar("Value")
 
@@ -156,7 +148,7 @@ def _read_all(items: Iterable[msgspec.Raw]) -> tuple[dict[str, list[Any]], Count
         if not called.name:
             raise ObjectError(head.kind, f"item {position}", "metadata.name", "is missing")
         namespace = called.namespace or _DEFAULT_NAMESPACE if reader.is_namespaced else ""
-        identity = _Identity(reader.api_version, head.kind, namespace, called.name)
+        identity = context.ObjectIdentity(reader.api_version, head.kind, namespace, called.name)
         source = _decode(raw, reader.body, head.kind, identity.full_name)
         if head.kind == "Pod" and source.status.phase in _FINISHED:
             skipped["Pod (finished)"] += 1
@@ -211,71 +203,12 @@ def _decode(raw: msgspec.Raw, body: type[Value], kind: str, name: str) -> Value:
         raise ObjectError(kind, name, path.strip("`$.") or "(top)", reason) from error
 
 
-class _Identity(NamedTuple):
-    """What an object is and how it is called, with the defaults filled in."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-
-    @property
-    def full_name(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-
-def _workload(source: wire.Workload, identity: _Identity) -> Controller:
-    chosen = _selected(identity, "spec.selector", lambda: selectors.selector(source.spec.selector))
-    # Upstream passes over a controller's selector that it cannot read, and spreads by the services alone.
-    return Controller(*identity, None if find_unparsable((chosen,)) else chosen)
-
-
-def _replication_controller(source: wire.ReplicationController, identity: _Identity) -> Controller:
-    return Controller(*identity, selectors.set_selector(source.spec.selector))
-
-
-def _selected(identity: _Identity, field: str, convert_selector: Callable[[], Value]) -> Value:
-    try:
-        return convert_selector()
-    except selectors.SelectorError as error:
-        raise ObjectError(identity.kind, identity.full_name, field, str(error)) from error
-
-
-def _service(source: wire.Service, identity: _Identity) -> Service:
-    chosen = source.spec.selector
-    return Service(identity.namespace, identity.name, None if chosen is None else freeze(chosen))
-
-
-def _claim(source: wire.PersistentVolumeClaim, identity: _Identity) -> PersistentVolumeClaim:
-    volume_name, meta = source.spec.volume_name, source.metadata
-    return PersistentVolumeClaim(
-        namespace=identity.namespace,
-        name=identity.name,
-        volume_name=volume_name,
-        access_modes=tuple(source.spec.access_modes or ()),
-        is_half_bound=bool(volume_name) and wire.BIND_COMPLETED not in (meta.annotations or {}),
-        is_lost=source.status.phase == "Lost",
-        is_being_deleted=meta.deletion_timestamp is not None,
-    )
-
-
-def _volume(source: wire.PersistentVolume, identity: _Identity) -> PersistentVolume:
-    affinity = source.spec.node_affinity
-    required = affinity.required if affinity else None
-    terms = _selected(identity, "spec.nodeAffinity", lambda: selectors.node_terms(required))
-    return PersistentVolume(identity.name, freeze(source.metadata.labels), terms, source.spec.csi is not None)
-
-
-def _namespace(source: wire.Namespace, identity: _Identity) -> Namespace:
-    return Namespace(identity.name, freeze(source.metadata.labels))
-
-
 class _Kind(NamedTuple):
     """How objects of a kind are read, and of which version of the API they must be."""
 
     api_version: str
     body: type[Any]
-    word: Callable[[Any, _Identity], Any]
+    word: Callable[[Any, context.ObjectIdentity], Any]
     is_namespaced: bool = True
 
 
@@ -283,11 +216,11 @@ class _Kind(NamedTuple):
 _KINDS: dict[str, _Kind] = {
     "Node": _Kind("v1", wire.Node, lambda source, _: convert.node(source), is_namespaced=False),
     "Pod": _Kind("v1", wire.Pod, lambda source, _: convert.pod(source)),
-    "Namespace": _Kind("v1", wire.Namespace, _namespace, is_namespaced=False),
-    "Service": _Kind("v1", wire.Service, _service),
-    "ReplicaSet": _Kind("apps/v1", wire.Workload, _workload),
-    "StatefulSet": _Kind("apps/v1", wire.Workload, _workload),
-    "ReplicationController": _Kind("v1", wire.ReplicationController, _replication_controller),
-    "PersistentVolume": _Kind("v1", wire.PersistentVolume, _volume, is_namespaced=False),
-    "PersistentVolumeClaim": _Kind("v1", wire.PersistentVolumeClaim, _claim),
+    "Namespace": _Kind("v1", wire.Namespace, context.namespace, is_namespaced=False),
+    "Service": _Kind("v1", wire.Service, context.service),
+    "ReplicaSet": _Kind("apps/v1", wire.Workload, context.workload),
+    "StatefulSet": _Kind("apps/v1", wire.Workload, context.workload),
+    "ReplicationController": _Kind("v1", wire.ReplicationController, context.replication_controller),
+    "PersistentVolume": _Kind("v1", wire.PersistentVolume, context.volume, is_namespaced=False),
+    "PersistentVolumeClaim": _Kind("v1", wire.PersistentVolumeClaim, context.claim),
 }

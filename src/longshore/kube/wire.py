@@ -41,6 +41,8 @@ class ObjectMeta(Wire, frozen=True):
     annotations: StringMap | None = None
     deletion_timestamp: str | None = None
     owner_references: list[OwnerReference] | None = None
+    resource_version: str = ""
+    creation_timestamp: str | None = None
 
 
 class SelectorRequirement(Wire, frozen=True):
@@ -212,6 +214,7 @@ class PodSpec(Wire, frozen=True):
     resource_claims: list[dict[str, msgspec.Raw]] | None = None
     host_network: bool | None = None
     host_users: bool | None = None
+    preemption_policy: str | None = None
 
 
 class ContainerStatus(Wire, frozen=True):
@@ -227,6 +230,9 @@ class Condition(Wire, frozen=True):
 
     type: str = ""
     reason: str = ""
+    status: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
 
 
 class PodStatus(Wire, frozen=True):
@@ -238,6 +244,8 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: list[ContainerStatus] | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceMap | None = None
+    nominated_node_name: str = ""
+    start_time: str | None = None
 
 
 class Pod(Wire, frozen=True):
@@ -376,11 +384,45 @@ class PersistentVolumeClaim(Wire, frozen=True):
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
 
+class DisruptionBudgetSpec(Wire, frozen=True):
+    """Which pods a budget protects."""
+
+    selector: LabelSelector | None = None
+
+
+class DisruptionBudgetStatus(Wire, frozen=True):
+    """How many pods a budget lets go, and which are on their way already."""
+
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, msgspec.Raw] | None = None
+
+
+class PodDisruptionBudget(Wire, frozen=True):
+    """A limit on how many pods may be taken away at once."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: DisruptionBudgetSpec = DisruptionBudgetSpec()
+    status: DisruptionBudgetStatus = DisruptionBudgetStatus()
+
+
 class ObjectName(Wire, frozen=True):
     """What an object is called."""
 
     name: str = ""
     namespace: str = ""
+
+
+class ObjectVersion(ObjectName, frozen=True):
+    """What an object is called and which version of it this is."""
+
+    uid: str = ""
+    resource_version: str = ""
+
+
+class Envelope(Wire, frozen=True):
+    """An object of which nothing else could be read."""
+
+    metadata: ObjectVersion = ObjectVersion()
 
 
 class Kind(Wire, frozen=True):

@@ -24,8 +24,10 @@ from longshore.core.forward import needed
 from longshore.core.ops import Array
 from longshore.evaluation.tables.openb import Nodes, Pods
 from longshore.evaluation.tables.problem import Problem
+from longshore.policies.heuristics import fgd
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.learned import own_rows
+from longshore.training.filling_basis import search_basis
 from longshore.training.mixed_runs import LEVELS, Results, Runs, draw_runs, every, on_device, play, some
 
 FEATURES = (
@@ -54,15 +56,17 @@ FEATURES = (
 """What policies for the tables read: the node itself and what the pod would change there."""
 TIE_TOLERANCE = 1.0
 """Nodes that are nearly as good as the best go by name, which packs pods together. How large scores are is learnt."""
+_BASIS_RUNS = 4
+"""Mixes from which the directions of the search are read."""
 TRAINING_SEED, SELECTION_SEED = 10_000, 20_000
 """Mixes of one purpose never serve the other; the tables' own runs are of other seeds, and of no mix."""
 Goal = Mapping[str, Sequence[float]]
 """Weights of each of `Results`, one for each level: their sum is what a policy is to maximise."""
 
 GOALS: Mapping[str, Goal] = {
-    "allocation": {"allocated": (0, 0, 3, 3, 1, 1)},
-    "power": {"allocated": (0, 0, 1.5, 1, 1, 0.5), "watts": (-0.25, -0.2, -0.15, 0, 0, 0)},
-    "nodes": {"allocated": (0, 0, 3, 1, 0.4, 0.1), "nodes_on": (-0.8, -0.8, -0.8, 0, 0, 0)},
+    "allocation": {"allocated": (0, 0, 4, 6, 2, 2)},
+    "power": {"allocated": (0, 0, 1.5, 1.5, 1, 0.5), "watts": (-1, -0.8, -0.6, 0, 0, 0)},
+    "nodes": {"allocated": (0, 0, 6, 2, 0.4, 0.1), "nodes_on": (-2, -2, -2, 0, 0, 0)},
 }
 
 
@@ -75,7 +79,7 @@ class Stage:
     generations: int
     """How often the population is renewed."""
     deviation: float
-    """Step size at its start."""
+    """Step size at its start, in scores: nodes that lie less than `TIE_TOLERANCE` apart count as equal."""
     mean_rate: float = 1.0
     """How far the mean follows the best variants."""
 
@@ -84,7 +88,7 @@ class Stage:
 class Schedule:
     """How long and how widely is searched."""
 
-    stages: tuple[Stage, ...] = (Stage(4, 160, 4.0), Stage(4, 160, 1.5), Stage(4, 80, 0.5, 0.5))
+    stages: tuple[Stage, ...] = (Stage(4, 170, 0.7), Stage(4, 100, 0.25), Stage(2, 40, 0.15, 0.5))
     population: int = 128
     """Variants per generation and training."""
     mixes: int = 4
@@ -112,6 +116,15 @@ class Judged(NamedTuple):
 Tensors = dict[str, Array]
 
 
+class _Ground(NamedTuple):
+    """What is played on in the stages on one part of the cluster."""
+
+    num_shares: int
+    mixes: Runs
+    selection: Runs
+    basis: Array  # [kinds, features, directions]
+
+
 def train(
     nodes: Nodes,
     pods: Pods,
@@ -137,32 +150,41 @@ def train(
     blueprint = Kinds().build(Sizes(len(FEATURES), 0))
     weights = jax.tree.map(jnp.asarray, _goal_weights(goals))
     key = jax.random.PRNGKey(seed)
-    mean: Tensors | None = None if start is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *start)
-    best_fitness, best = np.full(len(goals), -np.inf), mean
+    best: Tensors | None = None if start is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *start)
+    grounds: dict[int, _Ground] = {}
     for number, stage in enumerate(schedule.stages):
-        problem = Problem(every(nodes, stage.every), pods)
-        mixes = on_device(draw_runs(problem, model_sets, range(TRAINING_SEED, TRAINING_SEED + schedule.pool)))
-        held_back = range(SELECTION_SEED, SELECTION_SEED + schedule.selection)
-        selection = on_device(draw_runs(problem, model_sets, held_back))
-        learner = Evolution(
-            stage.generations, schedule.population, schedule.mixes, stage.deviation, stage.mean_rate, deviation_rate=0.3
-        )
+        if stage.every not in grounds:
+            grounds[stage.every] = _prepare(Problem(every(nodes, stage.every), pods), model_sets, schedule)
+        num_shares, mixes, selection, basis = grounds[stage.every]
+        # Its own first step size stays out of it: else every stage would be compiled anew.
+        learner = Evolution(1, schedule.population, schedule.mixes, 1.0, stage.mean_rate, deviation_rate=0.3)
         state = jax.vmap(partial(learner.init, blueprint))(jax.random.split(key, len(goals)))
-        state = state._replace(mean=jax.tree.map(jnp.zeros_like, state.mean) if mean is None else mean)
+        state = state._replace(
+            mean=jax.tree.map(jnp.zeros_like, state.mean) if best is None else _into(basis, best),
+            deviation=jax.tree.map(lambda leaf, size=stage.deviation: size * leaf, state.deviation),
+        )
         # Another part of the cluster is another scale: what was best there is judged again.
         best_fitness = np.full(len(goals), -np.inf)
         for generation in range(stage.generations):
             key, own = jax.random.split(key)
-            state = _generation(learner, problem.num_shares, state, own, mixes, weights)
+            state = _generation(learner, num_shares, state, own, mixes, weights, basis)
             if generation % schedule.judge_every == 0 or generation == stage.generations - 1:
-                results = _judge(problem.num_shares, state.mean, selection)
+                mean = _out_of(basis, state.mean)
+                results = _judge(num_shares, mean, selection)
                 fitness = np.asarray(_fitness(weights, results).mean(axis=-1))
-                best_fitness, best = _better(best_fitness, best, fitness, state.mean)
+                best_fitness, best = _better(best_fitness, best, fitness, mean)
                 means = jax.tree.map(lambda leaf: np.asarray(leaf).mean(axis=1), results)
                 on_judged(Judged(number, generation, fitness, means))
-        mean = best
-    assert mean is not None
-    return [jax.tree.map(lambda leaf, which=which: np.asarray(leaf[which]), mean) for which in range(len(goals))]
+    assert best is not None
+    return [jax.tree.map(lambda leaf, which=which: np.asarray(leaf[which]), best) for which in range(len(goals))]
+
+
+def _prepare(problem: Problem, model_sets: Sequence[tuple[str, ...]], schedule: Schedule) -> _Ground:
+    mixes = on_device(draw_runs(problem, model_sets, range(TRAINING_SEED, TRAINING_SEED + schedule.pool)))
+    held_back = range(SELECTION_SEED, SELECTION_SEED + schedule.selection)
+    selection = on_device(draw_runs(problem, model_sets, held_back))
+    few = some(mixes, jnp.arange(min(_BASIS_RUNS, schedule.pool)))
+    return _Ground(problem.num_shares, mixes, selection, search_basis(few, problem.num_shares, fgd.HEURISTIC, FEATURES))
 
 
 def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
@@ -173,7 +195,7 @@ def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
 
 @partial(jax.jit, static_argnames=("learner", "num_shares"))
 def _generation(
-    learner: Evolution, num_shares: int, state: EvolutionState, key: Array, mixes: Runs, weights: Results
+    learner: Evolution, num_shares: int, state: EvolutionState, key: Array, mixes: Runs, weights: Results, basis: Array
 ) -> EvolutionState:
     """Try variants of every training on some mixes, and move their means."""
     own, drawn = jax.random.split(key)
@@ -184,7 +206,7 @@ def _generation(
 
     num_trainings = weights.allocated.shape[0]
     variants, noise = jax.vmap(learner.ask)(state, jax.random.split(own, num_trainings))
-    worth = jax.vmap(jax.vmap(fitness, in_axes=(0, None)))(variants, weights)
+    worth = jax.vmap(jax.vmap(fitness, in_axes=(0, None)))(_out_of(basis, variants), weights)
     moved: EvolutionState = jax.vmap(learner.tell)(state, noise, worth)[0]
     return moved
 
@@ -193,6 +215,23 @@ def _generation(
 def _judge(num_shares: int, tensors: Tensors, runs: Runs) -> Results:
     """Play runs with the policy of every training: [trainings, runs, levels]."""
     return jax.vmap(lambda one: play(scored_by(one), runs, num_shares))(tensors)
+
+
+def _out_of(basis: Array, found: Tensors) -> Tensors:
+    """Return the features' weights [..., features, kinds] of what was found along the directions of the search."""
+    return {name: _turned(basis, leaf) for name, leaf in found.items()}
+
+
+def _into(basis: Array, tensors: Tensors) -> Tensors:
+    """Return where in the search given weights lie; what they say about features that never differ is lost."""
+    return {name: _turned(np.linalg.pinv(basis), leaf) for name, leaf in tensors.items()}
+
+
+def _turned(basis: Array, leaf: Array) -> Array:
+    """Turn the weights of every kind; biases [..., kinds] shift all nodes alike, and stay as they are."""
+    if leaf.shape[-2:] != (basis.shape[-1], basis.shape[0]):
+        return leaf
+    return jnp.einsum("kfg,...gk->...fk", basis, leaf)
 
 
 def _fitness(weights: Results, results: Results) -> Array:

@@ -1,0 +1,3 @@
+module longshore.dev/apps
+
+go 1.26.0

@@ -1,0 +1,164 @@
+"""`longshore schedule`: a scheduler of its own in a live cluster, for pods with its `schedulerName`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longshore.cli.output import note
+
+if TYPE_CHECKING:
+    from longshore.deciding.live_policy import LivePolicy
+    from longshore.deciding.service import Settings
+    from longshore.kube.identity import Identity
+    from longshore.store.decisions import DecisionLog
+
+NO_STORE = "none"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+    app.command(name="schedule")(schedule)
+
+
+def schedule(
+    policy: Annotated[str, typer.Option(help="Name of a policy, or the folder of a bundle.")] = "kube-default",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="By default $KUBECONFIG, ~/.kube/config, or the pod's own identity.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig; by default the current one.")] = None,
+    scheduler_name: Annotated[str, typer.Option(help="Pods with this schedulerName are scheduled.")] = "longshore",
+    filters: Annotated[
+        str | None, typer.Option(help="Filter set: upstream or upstream+latency; a bundle has its own by default.")
+    ] = None,
+    leader_elect: Annotated[bool, typer.Option(help="Let one of several replicas decide, by a lease.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait while another replica holds the lease, or end at once.")] = True,
+    lease_namespace: Annotated[str, typer.Option(help="Namespace of the lease.")] = "longshore-system",
+    lease_name: Annotated[str, typer.Option(help="Name of the lease.")] = "longshore-scheduler",
+    store: Annotated[
+        str | None, typer.Option(help="Decision log: a file, a URL or `none`; by default in your data folder.")
+    ] = None,
+    readings: Annotated[Path | None, typer.Option(help="File of readings per node, read when it changes.")] = None,
+    metrics_address: Annotated[
+        str, typer.Option(help="Where /metrics, /healthz and /readyz are served; port 0 = a free one.")
+    ] = "127.0.0.1:0",
+    seed: Annotated[int, typer.Option(help="Seed of random ties and of the random policy.", min=0, max=2**32 - 1)] = 0,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log what happens between decisions, too.")] = False,
+) -> None:
+    """Schedule the pods of a live cluster that name this scheduler, until SIGTERM or Ctrl-C.
+
+    Ends with code 1 where the cluster does not let it (credentials, rights, the lease), and with 2 where what it was
+    given cannot serve (policy, kubeconfig).
+    """
+    from longshore.deciding.live_policy import find_live_policy
+    from longshore.deciding.service import Settings
+    from longshore.kube.config import load_identity
+
+    host, port = _address(metrics_address)
+    chosen = find_live_policy(policy, filters)
+    identity = load_identity(kubeconfig, context)
+    settings = Settings(
+        scheduler_name=scheduler_name,
+        elects_leader=leader_elect,
+        lease_namespace=lease_namespace,
+        lease_name=lease_name,
+        waits_for_lease=wait,
+        identity=_unique_identity(),
+        seed=seed,
+    )
+    _set_up_logging(verbose)
+    log = _open_store(store)
+    try:
+        _run(identity, chosen, settings, log, readings, host, port)
+    finally:
+        if log is not None:
+            log.close()
+
+
+def _run(
+    identity: "Identity",
+    policy: "LivePolicy",
+    settings: "Settings",
+    log: "DecisionLog | None",
+    readings: Path | None,
+    host: str,
+    port: int,
+) -> None:
+    import asyncio
+    import gc
+    import signal
+    import sys
+
+    import uvloop
+
+    from longshore.deciding.failpoints import from_environment
+    from longshore.deciding.metrics import SchedulerMetrics
+    from longshore.deciding.service import Service, Surroundings
+    from longshore.kube.client import Client
+    from longshore.server.health import HealthServer
+    from longshore.telemetry.file import FileSource
+
+    async def serve() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        metrics = SchedulerMetrics(settings.scheduler_name)
+        metrics.set_model(policy.chooser.name, sha256=policy.version)
+        if log is not None:
+            metrics.watch_log(lambda: log.num_dropped)
+        around = Surroundings(
+            metrics,
+            note,
+            stop,
+            log,
+            None if readings is None else FileSource(readings),
+            from_environment(),
+        )
+        async with Client(identity) as client:
+            service = Service(client, policy, settings, around)
+            ready = {"watch": service.why_not_ready}
+            async with HealthServer(metrics.registry, ready=ready, host=host, port=port) as server:
+                note(f"policy {policy.chooser.name}; metrics at {server.address}/metrics")
+                await service.run()
+        note(f"stopped; {service.scheduler.num_bound} pods bound")
+
+    # Cycles are rare here: looking for them seldom keeps the slowest decisions short.
+    gc.set_threshold(50_000, 20, 50)
+    # The log's thread hands the interpreter back within half a millisecond; by default it may keep it for five.
+    sys.setswitchinterval(0.0005)
+    uvloop.run(serve())
+
+
+def _open_store(store: str | None) -> "DecisionLog | None":
+    if store == NO_STORE:
+        return None
+    from longshore.store.decisions import DecisionLog
+    from longshore.store.location import default_store
+    from longshore.store.schema import check_store
+
+    where = store or str(default_store())
+    check_store(where)
+    return DecisionLog(where)
+
+
+def _address(text: str) -> tuple[str, int]:
+    from longshore.core.errors import InputError
+
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise InputError(f"got the address `{text}`, expected HOST:PORT", "for instance `127.0.0.1:0`, a free port")
+    return host.strip("[]"), int(port)
+
+
+def _unique_identity() -> str:
+    import socket
+    import uuid
+
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
+
+
+def _set_up_logging(verbose: bool) -> None:
+    import logging
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s", level=logging.WARNING)
+    logging.getLogger("longshore").setLevel(logging.DEBUG if verbose else logging.INFO)

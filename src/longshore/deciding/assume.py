@@ -1,0 +1,160 @@
+"""The cluster as decisions see it: what the watch says, and the pods that were placed a moment ago ("assumed"). Pure.
+
+A pod counts as used room from the decision on. It is confirmed when the watch shows it bound, and forgotten when its
+binding fails or it is deleted. Every change says what it could mean for pods that wait (`helping.Happening`).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from longshore.core.live import LiveCluster
+from longshore.core.node import Node, NodeReadings
+from longshore.core.pod import Pod
+from longshore.deciding.helping import Happening, node_happening
+from longshore.deciding.preempt import Running
+
+
+class ClusterView:
+    """Nodes, and the pods that hold room on them."""
+
+    def __init__(self, live: LiveCluster) -> None:
+        self.live = live
+        self.nodes: dict[str, Node] = {}
+        self.version = 0
+        """Goes up with every change that a decision could see."""
+        self._running: dict[str, Running] = {}
+        self._by_node: dict[str, dict[str, Running]] = {}
+        self._assumed: dict[str, str] = {}
+        self._priorities: Counter[int] = Counter()
+
+    @property
+    def num_running(self) -> int:
+        """Pods that hold room, the assumed ones too."""
+        return len(self._running)
+
+    @property
+    def num_assumed(self) -> int:
+        """Pods that were placed and that the watch has not shown bound yet."""
+        return len(self._assumed)
+
+    def put_node(self, node: Node) -> Happening:
+        """Take a new node, or a new version of one."""
+        happening = node_happening(self.nodes.get(node.name), node)
+        if self.nodes.get(node.name) != node:
+            self.nodes[node.name] = node
+            self.live.put_node(node)
+            self.version += 1
+        return happening
+
+    def drop_node(self, name: str) -> Happening:
+        """Forget a node; its pods are still known, and count again if it comes back."""
+        if self.nodes.pop(name, None) is None:
+            return Happening.NOTHING
+        self.live.drop_node(name)
+        self.version += 1
+        return Happening.NODE_DELETED
+
+    def put_readings(self, readings: Mapping[str, NodeReadings]) -> Happening:
+        """Take what was measured on nodes."""
+        self.live.put_readings(readings)
+        self.version += 1
+        return Happening.NODE_OTHER
+
+    def put_context(self, **context: Any) -> None:
+        """Take the objects that constraints refer to, as `LiveCluster.put_context` does."""
+        self.live.put_context(**context)
+        self.version += 1
+
+    def touch(self) -> None:
+        """Take note that something changed which is not kept here but counts in a decision."""
+        self.version += 1
+
+    def put_running(self, running: Running) -> Happening:
+        """Take a pod that the watch shows bound, by whomever; an assumed one is confirmed by it."""
+        pod, before = running.pod, self._running.get(running.pod.key)
+        was_assumed = self._assumed.pop(pod.key, None) is not None
+        if before == running:
+            return Happening.NOTHING
+        if before is not None and was_assumed and before.pod.bound_to == pod.bound_to and pod.gpu_devices is None:
+            # The devices are known here alone until the annotation is seen.
+            running = replace(running, pod=replace(pod, gpu_devices=before.pod.gpu_devices))
+        self._store(running)
+        if before is None or was_assumed:
+            return Happening.POD_ADDED
+        return _pod_happening(before.pod, pod)
+
+    def drop_running(self, key: str) -> Happening:
+        """Forget a pod that is gone or has ended."""
+        if self._remove(key) is None:
+            return Happening.NOTHING
+        self._assumed.pop(key, None)
+        self.live.drop_pod(key)
+        self.version += 1
+        return Happening.POD_DELETED
+
+    def assume(self, pod: Pod, node: str, devices: tuple[int, ...] | None, started: float) -> Pod:
+        """Count a pod as placed; return it as it is then."""
+        placed = replace(pod, bound_to=node, gpu_devices=devices)
+        self._assumed[pod.key] = pod.uid
+        self._store(Running(placed, started))
+        return placed
+
+    def is_assumed(self, key: str, uid: str) -> bool:
+        """Say whether a pod was placed and is not yet seen bound."""
+        return self._assumed.get(key) == uid
+
+    def forget(self, key: str, uid: str) -> Happening:
+        """Take back that a pod was placed; nothing if it was seen bound meanwhile, or is another pod by now."""
+        return self.drop_running(key) if self.is_assumed(key, uid) else Happening.NOTHING
+
+    def running(self, key: str) -> Running | None:
+        """Return a pod that holds room."""
+        return self._running.get(key)
+
+    def running_on(self, node: str) -> Collection[Running]:
+        """Return the pods that hold room on a node."""
+        return self._by_node.get(node, {}).values()
+
+    def has_lower_priority(self, priority: int) -> bool:
+        """Say whether any pod could be evicted for one of that priority."""
+        return any(each < priority for each in self._priorities)  # a cluster has a handful of priorities
+
+    def _store(self, running: Running) -> None:
+        pod = running.pod
+        before = self._remove(pod.key)
+        self._running[pod.key] = running
+        self._by_node.setdefault(pod.bound_to, {})[pod.key] = running
+        self._priorities[pod.priority] += 1
+        if before is None or before.pod != pod:  # most updates are about its status alone
+            self.live.put_pod(pod)
+            self.version += 1
+
+    def _remove(self, key: str) -> Running | None:
+        before = self._running.pop(key, None)
+        if before is not None:
+            on_node = self._by_node[before.pod.bound_to]
+            del on_node[key]
+            if not on_node:
+                del self._by_node[before.pod.bound_to]
+            self._priorities[before.pod.priority] -= 1
+            if not self._priorities[before.pod.priority]:
+                del self._priorities[before.pod.priority]
+        return before
+
+
+def _pod_happening(before: Pod, after: Pod) -> Happening:
+    if before.bound_to != after.bound_to:
+        return Happening.POD_ADDED | Happening.POD_DELETED
+    found = Happening.NOTHING
+    one, other = before.spec, after.spec
+    if one.labels != other.labels or one.is_terminating != other.is_terminating:
+        found |= Happening.POD_LABELS
+    if (one.containers, one.init_containers, one.pod_requests) != (
+        other.containers,
+        other.init_containers,
+        other.pod_requests,
+    ):
+        found |= Happening.POD_SHRANK
+    return found

@@ -1,0 +1,224 @@
+"""What a scheduler tells Prometheus: upstream's metrics under upstream's names, and our own as `longshore_*`.
+
+Names, labels and buckets are those of kube-scheduler 1.36 (`pkg/scheduler/metrics`), so that its dashboards and alerts
+work unchanged. The live loop calls the methods; `server.health` serves the registry. Children of labelled metrics are
+looked up once and kept: the look-up costs more than counting.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+Result = Literal["scheduled", "unschedulable", "error"]
+RESULTS: tuple[Result, ...] = ("scheduled", "unschedulable", "error")
+QUEUES = ("active", "backoff", "unschedulable", "gated")
+MOST_ATTEMPTS_LABEL = 15
+"""Upstream's: from so many attempts on the label is `15+`, so that its values stay few."""
+
+
+def _doubling(start: float, count: int) -> tuple[float, ...]:
+    return tuple(start * 2**i for i in range(count))
+
+
+_MILLISECONDS = _doubling(0.001, 15)
+_DECISION = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
+"""Finer than upstream's, whose first bucket is a millisecond: most of our decisions are faster."""
+
+
+class SchedulerMetrics:
+    """The metrics of one scheduler process, in a registry of their own."""
+
+    def __init__(self, profile: str = "longshore") -> None:
+        """Take the profile, which for us is the scheduler's name."""
+        # kube-scheduler has no `_created` series, and they would double the page.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self._profile = profile
+        self._add_upstream()
+        self._add_own()
+
+    def _add_upstream(self) -> None:
+        registry = self.registry
+        attempts = Counter(
+            "scheduler_schedule_attempts_total",
+            "Attempts to schedule pods, by result: `unschedulable` = no node fits, `error` = the scheduler failed.",
+            ("result", "profile"),
+            registry=registry,
+        )
+        durations = Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Seconds of an attempt, deciding and binding together.",
+            ("result", "profile"),
+            buckets=_MILLISECONDS,
+            registry=registry,
+        )
+        # Every result from the start: a rate over a series that appears later would miss its first increase.
+        self._attempts = {r: (attempts.labels(r, self._profile), durations.labels(r, self._profile)) for r in RESULTS}
+        self._algorithm = Histogram(
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Seconds of deciding, without binding.",
+            buckets=_MILLISECONDS,
+            registry=registry,
+        )
+        self._sli = Histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "Seconds from a pod's first entry into the queue until it was bound, by the number of attempts.",
+            ("attempts",),
+            buckets=_doubling(0.01, 20),
+            registry=registry,
+        )
+        self._sli_children = [
+            self._sli.labels(str(number) if number < MOST_ATTEMPTS_LABEL else f"{MOST_ATTEMPTS_LABEL}+")
+            for number in range(1, MOST_ATTEMPTS_LABEL + 1)
+        ]
+        self._pod_attempts = Histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Attempts that it took to schedule a pod.",
+            buckets=_doubling(1, 5),
+            registry=registry,
+        )
+        pending = Gauge(
+            "scheduler_pending_pods",
+            "Waiting pods, by queue: `unschedulable` were tried in vain, `gated` were never tried.",
+            ("queue",),
+            registry=registry,
+        )
+        self._pending = [pending.labels(queue) for queue in QUEUES]
+        self._victims = Histogram(
+            "scheduler_preemption_victims",
+            "Pods that were chosen to make room for one.",
+            buckets=_doubling(1, 7),
+            registry=registry,
+        )
+        self._preemptions = Counter(
+            "scheduler_preemption_attempts_total", "Attempts to make room by removing pods.", registry=registry
+        )
+        self._incoming = Counter(
+            "scheduler_queue_incoming_pods_total",
+            "Pods that came into a queue, by what brought them there.",
+            ("queue", "event"),
+            registry=registry,
+        )
+        self._incoming_children: dict[tuple[str, str], Counter] = {}
+
+    def _add_own(self) -> None:
+        registry = self.registry
+        self._decision = Histogram(
+            "longshore_decision_duration_seconds",
+            "Seconds of deciding, without binding, in finer steps.",
+            buckets=_DECISION,
+            registry=registry,
+        )
+        self._fallbacks = Counter(
+            "longshore_fallback_total",
+            "Decisions that the policy did not make, by the reason.",
+            ("reason",),
+            registry=registry,
+        )
+        self._restarts = Counter(
+            "longshore_watch_restarts_total",
+            "Watches that had to be started again, by resource and reason.",
+            ("resource", "reason"),
+            registry=registry,
+        )
+        self._in_flight = Gauge(
+            "longshore_binds_in_flight", "Bindings that were sent and not answered.", registry=registry
+        )
+        self._leader = Gauge("longshore_leader", "1 while this process holds the lease.", registry=registry)
+        self._model = Gauge(
+            "longshore_model_info",
+            "Always 1; the labels name the policy.",
+            ("name", "version", "sha256"),
+            registry=registry,
+        )
+        self._pulled = _Pulled()
+        registry.register(self._pulled)
+
+    def decided(self, seconds: float) -> None:
+        """Count the time that one decision took, without binding."""
+        self._algorithm.observe(seconds)
+        self._decision.observe(seconds)
+
+    def attempted(self, result: Result, seconds: float) -> None:
+        """Count an attempt by its result; the time is that of deciding and binding."""
+        counter, histogram = self._attempts[result]
+        counter.inc()
+        histogram.observe(seconds)
+
+    def pod_scheduled(self, attempts: int, seconds_since_queued: float) -> None:
+        """Count a pod that was bound, after so many attempts and so long since it first entered the queue."""
+        self._pod_attempts.observe(attempts)
+        self._sli_children[min(max(attempts, 1), MOST_ATTEMPTS_LABEL) - 1].observe(seconds_since_queued)
+
+    def queued(self, queue: str, event: str) -> None:
+        """Count a pod that came into a queue; the event is upstream's name of what brought it there."""
+        child = self._incoming_children.get((queue, event))
+        if child is None:
+            child = self._incoming_children[queue, event] = self._incoming.labels(queue, event)
+        child.inc()
+
+    def set_pending(self, active: int, backoff: int, unschedulable: int, gated: int) -> None:
+        """Say how many pods wait in each queue."""
+        for gauge, number in zip(self._pending, (active, backoff, unschedulable, gated), strict=True):
+            gauge.set(number)
+
+    def preempted(self, num_victims: int) -> None:
+        """Count an attempt to make room; 0 victims = none was found."""
+        self._preemptions.inc()
+        if num_victims:
+            self._victims.observe(num_victims)
+
+    def fell_back(self, reason: str) -> None:
+        """Count a decision that the policy did not make."""
+        self._fallbacks.labels(reason).inc()
+
+    def watch_restarted(self, resource: str, reason: str) -> None:
+        """Count a watch that had to be started again."""
+        self._restarts.labels(resource, reason).inc()
+
+    def bind_started(self) -> None:
+        """Count a binding that was sent."""
+        self._in_flight.inc()
+
+    def bind_ended(self) -> None:
+        """Count a binding that was answered, well or not."""
+        self._in_flight.dec()
+
+    def set_leader(self, is_leader: bool) -> None:
+        """Say whether this process holds the lease."""
+        self._leader.set(is_leader)
+
+    def set_model(self, name: str, version: str = "", sha256: str = "") -> None:
+        """Name the policy that decides; the one before is no longer shown."""
+        self._model.clear()
+        self._model.labels(name, version, sha256).set(1)
+
+    def watch_log(self, num_dropped: Callable[[], int]) -> None:
+        """Show how many records the decision log lost; asked for when Prometheus asks."""
+        self._pulled.num_dropped = num_dropped
+
+    def watch_readings(self, source: str, age_seconds: Callable[[], float | None]) -> None:
+        """Show how old a source's readings are; None = there are none yet."""
+        self._pulled.ages[source] = age_seconds
+
+
+class _Pulled(Collector):
+    """Figures that are asked for when the page is made: they change without anybody calling."""
+
+    def __init__(self) -> None:
+        self.num_dropped: Callable[[], int] = lambda: 0
+        self.ages: dict[str, Callable[[], float | None]] = {}
+
+    def collect(self) -> Iterable[Metric]:
+        dropped = "Decisions that the decision log could not keep."
+        yield CounterMetricFamily("longshore_decision_log_dropped_total", dropped, value=self.num_dropped())
+        ages = GaugeMetricFamily("longshore_readings_age_seconds", "Age of a source's readings.", labels=("source",))
+        for source, age_seconds in self.ages.items():
+            age = age_seconds()
+            if age is not None:
+                ages.add_metric((source,), age)
+        yield ages

@@ -1,0 +1,224 @@
+"""Preemption as upstream's DefaultPreemption does it: which pods of lower priority leave which node. Pure.
+
+On every node where removing pods could help, all pods of lower priority are taken away; if the waiting pod then fits,
+they come back one by one, those whose eviction would break a disruption budget first, then the others, the most
+important first, as long as the pod still fits. Those that cannot come back are the node's victims. Of the nodes, the
+one is chosen that breaks the fewest budgets, then the one whose most important victim has the lowest priority, …
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from longshore.core.decision import Rejection
+from longshore.core.encode import Encoded
+from longshore.core.pod import Pod
+from longshore.deciding.budgets import violating
+from longshore.deciding.trial_room import Move, TrialRoom, is_node_local
+from longshore.kube.context import DisruptionBudget
+
+MIN_CANDIDATES = 100
+MIN_CANDIDATES_PERCENT = 10
+"""Upstream's minCandidateNodesAbsolute and minCandidateNodesPercentage. Only for pods whose constraints look at other
+nodes: for all others every node is tried, which costs no more than trying one."""
+
+_PRIORITY_OFFSET = 2**31
+"""Added to every priority before summing, so that more victims of a negative priority never weigh less."""
+
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_VICTIMS = "No preemption victims found for incoming pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A bound pod as preemption sees it."""
+
+    pod: Pod
+    started: float
+    """When it started, in seconds; now for one that has not."""
+    is_terminating: bool = False
+    is_being_preempted: bool = False
+    """It is terminating because a scheduler preempted it."""
+
+    @property
+    def importance(self) -> tuple[int, float]:
+        """Sorts the more important first: by priority, then who has run longer."""
+        return -self.pod.priority, self.started
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """What came of the search."""
+
+    node: str | None
+    """Where room is made; None = nowhere."""
+    victims: tuple[Running, ...] = ()
+    """Who has to leave, the most important first."""
+    num_violations: int = 0
+    message: str = ""
+    """Why nobody leaves, in upstream's words; empty if somebody does."""
+    clears_nomination: bool = False
+    """The pod cannot be helped by preemption any more: the room kept for it is free."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What the search reads beside the cluster's arrays."""
+
+    names: tuple[str, ...]
+    """The filters."""
+    running_on: Callable[[str], Collection[Running]]
+    budgets: Sequence[DisruptionBudget] = ()
+    kept: Sequence[Move] = ()
+    """Nominated pods of the same or a higher priority: their room is not free."""
+    offset: int = 0
+    """Where among the candidate nodes the search begins, where it does not look at all; upstream draws it."""
+
+
+class _Tally:
+    """Why no pod leaves, node by node; nodes that were not tried are counted as not helpful, as upstream does."""
+
+    def __init__(self, num_nodes: int) -> None:
+        self.num_nodes, self.num_tried, self.reasons = num_nodes, 0, Counter[str]()
+
+    def add(self, reasons: Sequence[str]) -> None:
+        self.num_tried += 1
+        self.reasons.update(reasons)
+
+    def message(self) -> str:
+        return fit_message(self.num_nodes, {**self.reasons, NOT_HELPFUL: self.num_nodes - self.num_tried})
+
+
+def eligibility(
+    pod: Pod,
+    preemption_policy: str,
+    nominated: str,
+    rejections: Mapping[str, Rejection],
+    running_on: Callable[[str], Collection[Running]],
+) -> str:
+    """Say why a pod may not preempt others now; empty = it may."""
+    if preemption_policy == "Never":
+        return "not eligible due to preemptionPolicy=Never."
+    rejection = rejections.get(nominated) if nominated else None
+    if rejection is not None and rejection.is_resolvable:
+        for other in running_on(nominated):
+            if other.pod.priority < pod.priority and other.is_being_preempted:
+                return "not eligible due to a terminating pod on the nominated node."
+    return ""
+
+
+def preempt(encoded: Encoded, pod: Pod, rejections: Mapping[str, Rejection], search: Search) -> Preemption:
+    """Look for a node where evicting pods of lower priority makes room.
+
+    Args:
+        encoded: the cluster; it knows the class of `pod` and of the nominated pods.
+        pod: the pod that no node can take.
+        rejections: why, for every node.
+        search: filters, running pods, budgets.
+    """
+    index = encoded.node_index
+    potential = [name for name, rejection in rejections.items() if rejection.is_resolvable and name in index]
+    start = search.offset % len(potential) if potential else 0
+    lower: dict[int, list[Running]] = {}
+    tally = _Tally(len(encoded.node_names))
+    for name in potential[start:] + potential[:start]:
+        found = [other for other in search.running_on(name) if other.pod.priority < pod.priority]
+        if found:
+            lower[index[name]] = found
+        else:
+            tally.add((NO_VICTIMS,))
+    candidates: dict[int, tuple[list[Running], int]] = {}
+    pod_class = encoded.class_of(pod)
+    if lower:
+        room = TrialRoom(encoded)
+        if is_node_local(encoded, pod_class, search.names):
+            candidates = _victims(room, pod_class, lower, search, tally)
+        else:
+            candidates = _one_by_one(room, pod_class, lower, search, tally)
+    if not candidates:
+        return Preemption(None, message=tally.message(), clears_nomination=True)
+    row = min(candidates, key=lambda row: _preference(*candidates[row], encoded.node_names[row]))
+    victims, num_violations = candidates[row]
+    return Preemption(encoded.node_names[row], tuple(victims), num_violations)
+
+
+def _one_by_one(
+    room: TrialRoom, pod_class: int, lower: Mapping[int, list[Running]], search: Search, tally: _Tally
+) -> dict[int, tuple[list[Running], int]]:
+    """Try node after node, until there are enough candidates and one of them breaks no budget."""
+    wanted = min(max(len(lower) * MIN_CANDIDATES_PERCENT // 100, MIN_CANDIDATES), len(lower))
+    candidates: dict[int, tuple[list[Running], int]] = {}
+    for row, found in lower.items():
+        candidates |= _victims(room, pod_class, {row: found}, search, tally)
+        if len(candidates) >= wanted and any(violations == 0 for _, violations in candidates.values()):
+            break
+    return candidates
+
+
+def _victims(
+    room: TrialRoom, pod_class: int, lower: Mapping[int, list[Running]], search: Search, tally: _Tally
+) -> dict[int, tuple[list[Running], int]]:
+    """Return the victims of every node on which the pod would fit, and how many budgets they break."""
+    kept = [move for move in search.kept if move.row in lower]
+    rows = list(lower)
+    room.take([Move(row, other.pod) for row in rows for other in lower[row]])
+    rejected = _reject(room, pod_class, search.names, rows, kept)
+    for rejection in rejected.values():
+        tally.add(rejection.reasons)
+    order: dict[int, list[tuple[Running, bool]]] = {}
+    for row in rows:
+        if row not in rejected:
+            important = sorted(lower[row], key=lambda other: other.importance)
+            breaks = violating([other.pod for other in important], search.budgets)
+            pairs = list(zip(important, breaks, strict=True))
+            order[row] = sorted(pairs, key=lambda pair: not pair[1])  # stable: the more important stay in front
+    found: dict[int, tuple[list[Running], int]] = {row: ([], 0) for row in order}
+    for turn in range(max(map(len, order.values()), default=0)):
+        back = {row: pairs[turn] for row, pairs in order.items() if turn < len(pairs)}
+        room.put([Move(row, other.pod) for row, (other, _) in back.items()])
+        fits = _fits(room, pod_class, search.names, kept)
+        stay_away = {row: pair for row, pair in back.items() if not fits[row]}
+        room.take([Move(row, other.pod) for row, (other, _) in stay_away.items()])
+        for row, (other, is_violating) in stay_away.items():
+            victims, num_violations = found[row]
+            victims.append(other)
+            found[row] = victims, num_violations + is_violating
+    room.restore(rows)
+    for victims, _ in found.values():
+        victims.sort(key=lambda other: other.importance)
+    return {row: pair for row, pair in found.items() if pair[0]}
+
+
+def _fits(room: TrialRoom, pod_class: int, names: Sequence[str], kept: Sequence[Move]) -> Sequence[bool]:
+    fits = room.fits(pod_class, names)
+    if kept:
+        room.put(kept)
+        fits = fits & room.fits(pod_class, names)
+        room.take(kept)
+    answer: Sequence[bool] = fits.tolist()
+    return answer
+
+
+def _reject(
+    room: TrialRoom, pod_class: int, names: Sequence[str], rows: Sequence[int], kept: Sequence[Move]
+) -> dict[int, Rejection]:
+    if not kept:
+        return room.reject(pod_class, names, rows)
+    room.put(kept)
+    with_kept = room.reject(pod_class, names, rows)
+    room.take(kept)
+    return room.reject(pod_class, names, rows) | with_kept
+
+
+def _preference(victims: Sequence[Running], num_violations: int, name: str) -> tuple[float | str, ...]:
+    """Sort nodes as upstream's pickOneNodeForPreemption; the name last, where upstream takes any."""
+    highest = victims[0].pod.priority
+    started = min(other.started for other in victims if other.pod.priority == highest)
+    total = sum(other.pod.priority + _PRIORITY_OFFSET for other in victims)
+    return num_violations, highest, total, len(victims), -started, name
+
+
+def fit_message(num_nodes: int, reasons: Mapping[str, int]) -> str:
+    """Say why no node fits, in the words of upstream's FailedScheduling event."""
+    counted = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items() if count))
+    return f"0/{num_nodes} nodes are available:" + (f" {counted}." if counted else "")

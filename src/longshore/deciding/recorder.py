@@ -1,0 +1,94 @@
+"""Events for people (`kubectl describe pod`), sent beside the decisions: a bounded queue that drops rather than waits.
+
+As upstream's broadcaster: while the API server is slow, deciding goes on, and what was not said is counted.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from typing import NamedTuple
+
+from longshore.kube import writes
+from longshore.kube.client import Client
+from longshore.kube.errors import ApiError
+
+MAX_WAITING = 10_000
+NUM_WORKERS = 8
+
+_log = logging.getLogger(__name__)
+
+
+class PodEvent(NamedTuple):
+    """Something to say about a pod."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    action: str
+    note: str
+    is_warning: bool = False
+    related: writes.Reference | None = None
+
+
+class EventRecorder:
+    """Sends events in the background."""
+
+    def __init__(self, client: Client, reporter: writes.Reporter, max_waiting: int = MAX_WAITING) -> None:
+        self._client, self._reporter, self._max_waiting = client, reporter, max_waiting
+        self._waiting: deque[PodEvent] = deque()
+        self._wakened = asyncio.Event()
+        self._workers: list[asyncio.Task[None]] = []
+        self._num_sending = 0
+        self.num_dropped = 0
+        """Events that were not sent: too many waited, or the server did not take them."""
+
+    def record(self, event: PodEvent) -> None:
+        """Send an event when there is time."""
+        if len(self._waiting) >= self._max_waiting:
+            self.num_dropped += 1
+            return
+        self._waiting.append(event)
+        self._wakened.set()
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._workers = [asyncio.create_task(self._work()) for _ in range(NUM_WORKERS)]
+
+    async def close(self, timeout_seconds: float = 2.0) -> None:
+        """Send what waits, as far as the time allows, and stop."""
+        ends = asyncio.get_running_loop().time() + timeout_seconds
+        while (self._waiting or self._num_sending) and asyncio.get_running_loop().time() < ends:
+            await asyncio.sleep(0.01)
+        self.num_dropped += len(self._waiting)
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def _work(self) -> None:
+        while True:
+            while not self._waiting:
+                self._wakened.clear()
+                await self._wakened.wait()
+            event = self._waiting.popleft()
+            self._num_sending += 1
+            try:
+                await self._send(event)
+            except ApiError as error:
+                self.num_dropped += 1
+                _log.debug("event not sent pod=%s/%s reason=%s: %s", event.namespace, event.name, event.reason, error)
+            finally:
+                self._num_sending -= 1
+
+    async def _send(self, event: PodEvent) -> None:
+        regarding = writes.pod_reference(event.namespace, event.name, event.uid)
+        await writes.create_event(
+            self._client,
+            self._reporter,
+            regarding,
+            event.reason,
+            event.action,
+            event.note,
+            is_warning=event.is_warning,
+            related=event.related,
+        )

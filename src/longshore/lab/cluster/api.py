@@ -1,0 +1,65 @@
+"""What the lab asks of a local cluster's API server, through `kube`'s client, from code that is not asynchronous."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from longshore.kube.client import Client
+from longshore.kube.config import load_identity
+from longshore.kube.errors import ApiError, Conflict
+
+Result = TypeVar("Result")
+_CONCURRENCY = 40
+"""More clients at once create no more objects a second on a small machine."""
+
+
+def call(kubeconfig: Path, work: Callable[[Client], Awaitable[Result]]) -> Result:
+    """Do some work with a client and return its result.
+
+    In a thread of its own, so that it can also be called where an event loop runs already, as in asynchronous tests.
+    """
+
+    async def connected() -> Result:
+        async with Client(load_identity(kubeconfig)) as client:
+            return await work(client)
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, connected()).result()
+
+
+async def create_all(client: Client, objects: Iterable[tuple[str, dict[str, Any]]]) -> None:
+    """Create objects, each given with the path of its collection; one that is there already is left as it is."""
+    waiting = iter(objects)
+
+    async def worker() -> None:
+        for path, content in waiting:
+            try:
+                await client.request("POST", path, body=content)
+            except Conflict:
+                continue
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_CONCURRENCY):
+            group.create_task(worker())
+
+
+async def answers(client: Client, path: str) -> bool:
+    """Say whether the API server answers a path with success."""
+    try:
+        await client.request("GET", path, timeout_seconds=5.0)
+    except ApiError:
+        return False
+    return True
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float, poll_seconds: float = 0.05) -> bool:
+    """Wait until something is so; return False if it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not await condition():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(poll_seconds)
+    return True

@@ -1,0 +1,1 @@
+"""What speaks HTTP: health, readiness and metrics of a process."""

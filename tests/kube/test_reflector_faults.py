@@ -1,0 +1,186 @@
+"""Scripted watch streams that go wrong: after each, the cache equals a fresh list."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from kube_follower import Follower, following, fresh
+from kube_server import Answer, ApiServer, Frames, error_event, event, running, status, until
+
+
+@pytest.fixture
+def server() -> ApiServer:
+    made = ApiServer()
+    for name in ("a", "b", "c"):
+        made.put(name)
+    return made
+
+
+def happenings(server: ApiServer) -> list[bytes]:
+    """Let something happen, and return the lines that a watch would send about it."""
+    lines = [
+        event("ADDED", server.put("d")),
+        event("MODIFIED", server.put("a", nodeName="node-1")),
+        event("DELETED", server.delete("b")),
+        event("ADDED", server.put("b", nodeName="node-2")),
+        event("MODIFIED", server.put("a", nodeName="node-1", priority=7)),
+        event("DELETED", server.delete("c")),
+    ]
+    server.bookmark()
+    return lines
+
+
+async def watched_as(
+    follower: Follower, frames: Callable[[list[bytes]], tuple[bytes, ...]], ending: str = "freeze"
+) -> None:
+    """Let something happen that a synced follower learns from a scripted watch."""
+    await follower.catches_up()
+    server = follower.server
+    await server.stop()
+    lines = happenings(server)
+    assert follower.cache.snapshot() != fresh(server).snapshot()
+    server.scripted_watches.append(Frames(frames(lines), ending))
+    await server.start()
+
+
+async def test_cache_is_right_after_reordered_events(server: ApiServer) -> None:
+    async with running(server), following(server) as follower:
+        await watched_as(follower, lambda lines: tuple(reversed(lines)))
+        await follower.catches_up()
+        assert follower.num_lists == 1
+
+
+async def test_cache_is_right_after_duplicated_events(server: ApiServer) -> None:
+    async with running(server), following(server) as follower:
+        await watched_as(follower, lambda lines: (*lines, *lines, lines[0], lines[2]))
+        await follower.catches_up()
+        assert follower.num_lists == 1
+
+
+async def test_cache_is_right_after_dropped_events_and_a_new_list(server: ApiServer) -> None:
+    async with running(server), following(server) as follower:
+        await watched_as(follower, lambda lines: (lines[0], lines[4], error_event(410, "Expired")), "close")
+        await follower.catches_up()
+        assert follower.num_lists == 2
+
+
+async def test_cache_is_right_after_a_frozen_stream(server: ApiServer) -> None:
+    server.scripted_watches.append(Frames((), "freeze"))
+    options = {"lists_by_stream": False, "idle_seconds": 0.05}
+    async with running(server), following(server, **options) as follower:
+        await until(lambda: follower.num_lists == 1)
+        server.put("d")
+        await follower.catches_up()
+        assert len(follower.waits) >= 1
+
+
+async def test_cache_is_right_after_410_as_an_answer(server: ApiServer) -> None:
+    async with running(server), following(server) as follower:
+        await follower.catches_up()
+        await server.stop()
+        happenings(server)
+        server.compact()
+        await server.start()
+        await follower.catches_up()
+        assert follower.num_lists == 2
+
+
+async def test_cache_is_right_after_410_as_an_event(server: ApiServer) -> None:
+    async with running(server), following(server, lists_by_stream=False) as follower:
+        server.scripted_watches.append(Frames((error_event(410, "Expired"),)))
+        await until(lambda: follower.num_lists == 1)
+        happenings(server)
+        await follower.catches_up()
+        assert follower.num_lists == 2
+        assert follower.waits == [0.0], "a server that only keeps no longer history is asked again at once"
+
+
+async def test_cache_is_right_after_429_and_its_wait_is_kept(server: ApiServer) -> None:
+    busy = Answer(429, status(429, "TooManyRequests"), {"Retry-After": "7"})
+    server.scripted_watches.append(busy)
+    async with running(server), following(server, lists_by_stream=False) as follower:
+        await until(lambda: follower.num_lists == 1)
+        happenings(server)
+        await follower.catches_up()
+        assert follower.waits == [7.0]
+        assert follower.num_lists == 1
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"{not json}\n", b"\xff\xfe\n", b'{"type":"ADDED"}\n', b'["x"]\n', b'{"type":"PARTY","object":{}}\n'],
+    ids=["no JSON", "no text", "no object", "no event", "an unknown event"],
+)
+async def test_cache_is_right_after_malformed_lines(server: ApiServer, garbage: bytes) -> None:
+    async with running(server), following(server) as follower:
+        await watched_as(follower, lambda lines: (lines[0], garbage, lines[1]))
+        await follower.catches_up()
+        assert follower.num_lists == 2
+
+
+async def test_cache_is_right_after_a_malformed_list(server: ApiServer) -> None:
+    server.scripted_lists.append(Answer(200, b'{"metadata":{},"items":[{"metadata":{"name":"gho'))
+    async with running(server), following(server, lists_by_stream=False) as follower:
+        await follower.catches_up()
+        assert len(follower.waits) == 1
+
+
+async def test_cache_is_right_after_a_reset_in_the_middle_of_a_line(server: ApiServer) -> None:
+    async with running(server), following(server) as follower:
+        await watched_as(follower, lambda lines: (lines[0], lines[1][:40]), "reset")
+        await follower.catches_up()
+        assert follower.num_lists == 1, "what was cut off is asked for again, and nothing else"
+
+
+async def test_cache_is_right_after_a_reset_in_the_middle_of_a_streaming_list(server: ApiServer) -> None:
+    first = event("ADDED", server.objects["a"])
+    server.scripted_watches.append(Frames((first, first[:20]), "reset"))
+    async with running(server), following(server) as follower:
+        await follower.catches_up()
+        assert follower.num_lists == 1
+
+
+async def test_cache_is_right_after_a_restart_with_a_kept_history(server: ApiServer) -> None:
+    async with running(server), following(server) as follower:
+        await follower.catches_up()
+        await server.stop()
+        happenings(server)
+        await server.start()
+        await follower.catches_up()
+        assert follower.num_lists == 1
+
+
+async def test_cache_is_right_after_the_store_was_set_back(server: ApiServer) -> None:
+    async with running(server), following(server) as follower:
+        await follower.catches_up()
+        server.version = 50
+        server.history.clear()
+        server.delete("b")
+        server.put("z")
+        server.bookmark()
+        await follower.catches_up()
+        assert follower.num_lists == 2
+
+
+async def test_changes_during_faults_are_not_lost(server: ApiServer) -> None:
+    """All faults one after the other, with changes between them."""
+    faults = [
+        Frames((b"nonsense\n",)),
+        Answer(503, b"<html>no server behind the proxy</html>"),
+        Frames((error_event(410, "Expired"),)),
+        Answer(429, status(429, "TooManyRequests"), {"Retry-After": "1"}),
+        Frames((b'{"type":"MODI',), "reset"),
+        Frames((error_event(500, "InternalError"),)),
+    ]
+    async with running(server), following(server, idle_seconds=0.2) as follower:
+        await follower.catches_up()
+        for i, fault in enumerate(faults):
+            server.scripted_watches.append(fault)
+            await server.stop()
+            server.put(f"new-{i}")
+            server.put("a", priority=i)
+            await server.start()
+            await until(lambda: not server.scripted_watches)
+            await asyncio.sleep(0)
+        await follower.catches_up()

@@ -1,0 +1,38 @@
+"""Age: what is too old is not known."""
+
+from longshore.core.node import NodeReadings
+from longshore.telemetry import REGISTRY
+from longshore.telemetry.base import Batch, TimedReadings
+
+BATCH = Batch(
+    {"old": TimedReadings(NodeReadings(watts=1.0), 100.0), "new": TimedReadings(NodeReadings(watts=2.0), 150.0)}
+)
+
+
+def test_readings_beyond_the_limit_are_unknown():
+    assert BATCH.known(161.0, 60.0) == {"old": NodeReadings(), "new": NodeReadings(watts=2.0)}
+
+
+def test_readings_at_the_limit_are_known():
+    assert BATCH.known(160.0, 60.0)["old"] == NodeReadings(watts=1.0)
+
+
+def test_readings_from_the_future_do_not_stay_known_for_ever():
+    assert BATCH.known(50.0, 60.0) == {"old": NodeReadings(watts=1.0), "new": NodeReadings()}
+
+
+def test_age_is_that_of_the_newest():
+    assert BATCH.age_seconds(161.0) == 11.0
+
+
+def test_age_of_nothing_is_none():
+    assert Batch().age_seconds(5.0) is None
+
+
+def test_a_clock_ahead_of_ours_makes_no_negative_age():
+    assert BATCH.age_seconds(10.0) == 0.0
+
+
+def test_every_source_can_be_read():
+    for name in REGISTRY.names():
+        assert callable(REGISTRY.load(name).read)
