@@ -1,12 +1,12 @@
 """The learned rows of the outside tables: trains the policies, joins them into the bundles, draws their front.
 
-    python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--stages 0,1,2]
+    python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
     python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
     python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
 
 `train` plays varied mixes of the default list's pods; three trainings for each of three goals go side by side in one
-program, which is meant for a GPU (about 15 minutes on an H200). Where a machine is lent for less, `--stages` trains
-some of the stages; those after the first go on from what OUT holds. `select` takes, for each goal, the training that
+program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
+part of the plan; the one after the first goes on from what OUT holds. `select` takes, for each goal, the training that
 does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
 `front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
@@ -15,7 +15,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -48,49 +49,74 @@ BASELINES = (
     "pwr",
     "pwr200-fgd800",
 )
+ALL_GOALS = filling.Schedule((filling.Stage(4, 170, 0.7), filling.Stage(4, 100, 0.25)))
+LAST_GOALS: Mapping[str, filling.Goal] = {
+    "allocation": {"allocated": (0, 0, 4, 6, 4, 4)},
+    "nodes": {"allocated": (0, 0, 20, 2, 0.4, 0.1), "nodes_on": (-4, -2, -1.5, 0, 0, 0)},
+}
+"""What two of the goals weigh at the end: nearly full clusters, and that no pod is turned away up to 80 %."""
+PLAN: Sequence[tuple[Mapping[str, filling.Goal], filling.Schedule]] = (
+    (filling.GOALS, ALL_GOALS),
+    (LAST_GOALS, filling.Schedule((filling.Stage(2, 110, 0.2),), mixes=8)),
+)
+"""All goals on a quarter of the cluster; then some on half of it and on more mixes, which takes the noise out."""
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
 
 
-def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, numbers: Sequence[int]) -> None:
+def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts: Sequence[int]) -> None:
     """Train all goals, so many times each, and write every training's tensors."""
     out.mkdir(parents=True, exist_ok=True)
     nodes, pods, sets = read_nodes(data), read_pods(data, "default"), _model_sets(data)
-    names = [goal for goal in filling.GOALS for _ in range(trainings)]
-    stages = tuple(
-        filling.Stage(stage.every, max(stage.generations // shorten, 1), stage.deviation, stage.mean_rate)
-        for stage in (filling.DEFAULT_SCHEDULE.stages[number] for number in numbers)
-    )
-    start = [load_file(out / f"{name}.safetensors") for name in _numbered(names)] if numbers[0] > 0 else None
-    schedule = filling.Schedule(stages)
-    started, log = time.monotonic(), []
+    for part in parts:
+        goals, schedule = PLAN[part]
+        stages = tuple(replace(one, generations=max(one.generations // shorten, 1)) for one in schedule.stages)
+        names = [goal for goal in goals for _ in range(trainings)]
+        files = [out / f"{name}.safetensors" for name in _numbered(names)]
+        start = [load_file(file) for file in files] if part else None
+        log = _Log(_numbered(names))
+        # Parts draw other noise than the ones before them.
+        found = filling.train(
+            nodes,
+            pods,
+            sets,
+            [goals[name] for name in names],
+            seed + 1000 * part,
+            replace(schedule, stages=stages),
+            start,
+            log.add,
+        )
+        for file, tensors in zip(files, found, strict=True):
+            save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, file)
+        log.write(out / "log.json", seed, repr(schedule), is_first=not part)
 
-    def on_judged(judged: filling.Judged) -> None:
+
+class _Log:
+    """What a training says about itself, also to whoever waits for it."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names, self._rows, self._started = names, [], time.monotonic()
+
+    def add(self, judged: filling.Judged) -> None:
         row = {
-            "seconds": round(time.monotonic() - started, 1),
+            "seconds": round(time.monotonic() - self._started, 1),
             "stage": judged.stage,
             "generation": judged.generation,
-            "fitness": dict(zip(_numbered(names), np.round(judged.fitness, 3).tolist(), strict=True)),
-            "allocated": np.round(judged.results.allocated, 2).tolist(),
+            "fitness": dict(zip(self._names, [round(float(one), 3) for one in judged.fitness], strict=True)),
+            "allocated": [[round(float(one), 2) for one in row] for row in judged.results.allocated],
         }
-        log.append(row)
+        self._rows.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
 
-    goals = [filling.GOALS[one] for one in names]
-    # Stages that are trained apart draw other noise than the ones before them.
-    found = filling.train(nodes, pods, sets, goals, seed + 1000 * numbers[0], schedule, start, on_judged)
-    for name, tensors in zip(_numbered(names), found, strict=True):
-        save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, out / f"{name}.safetensors")
-    before = (
-        json.loads((out / "log.json").read_text()) if start is not None else {"seconds": 0.0, "schedule": [], "log": []}
-    )
-    facts = {
-        "seed": seed,
-        "seconds": round(before["seconds"] + time.monotonic() - started, 1),
-        "device": jax.devices()[0].device_kind,
-        "schedule": [*before["schedule"], repr(schedule)],
-        "log": [*before["log"], *log],
-    }
-    (out / "log.json").write_text(json.dumps(facts, indent=1))
+    def write(self, path: Path, seed: int, schedule: str, *, is_first: bool) -> None:
+        before = {"seconds": 0.0, "schedule": [], "log": []} if is_first else json.loads(path.read_text())
+        facts = {
+            "seed": seed,
+            "seconds": round(before["seconds"] + time.monotonic() - self._started, 1),
+            "device": jax.devices()[0].device_kind,
+            "schedule": [*before["schedule"], schedule],
+            "log": [*before["log"], *self._rows],
+        }
+        path.write_text(json.dumps(facts, indent=1))
 
 
 def select(data: Path, runs: Path, out: Path) -> None:
@@ -249,7 +275,7 @@ def main() -> None:
         if name == "train":
             one.add_argument("--trainings", type=int, default=3)
             one.add_argument("--seed", type=int, default=0)
-            one.add_argument("--stages", default="0,1,2", help="which stages of the schedule, in order")
+            one.add_argument("--parts", default="0,1", help="which parts of the plan, in order")
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
         elif name == "select":
             one.add_argument("--runs", type=Path, required=True)
@@ -258,8 +284,8 @@ def main() -> None:
             one.add_argument("--trace", default="default")
     given = parser.parse_args()
     if given.command == "train":
-        numbers = [int(one) for one in given.stages.split(",")]
-        train(given.data, given.out, given.trainings, given.seed, given.shorten, numbers)
+        parts = [int(one) for one in given.parts.split(",")]
+        train(given.data, given.out, given.trainings, given.seed, given.shorten, parts)
     elif given.command == "select":
         select(given.data, given.runs, given.out)
     else:

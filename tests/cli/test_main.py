@@ -51,7 +51,7 @@ def test_unknown_command_is_answered_with_the_nearest(capsys: pytest.CaptureFixt
     assert run_main(["docter"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "Did you mean 'doctor'?" in captured.err
+    assert "Did you mean 'doctor'" in captured.err
 
 
 def test_unknown_option_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:

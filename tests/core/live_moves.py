@@ -20,12 +20,14 @@ from longshore.core.pod import (
 from longshore.core.snapshot import Namespace, Snapshot
 
 _CASES = 3
+_ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")
 _KEYS = ("topology.kubernetes.io/zone", "kubernetes.io/hostname")
 _MB = 1024 * 1024
 
 
-def histories(seed: int, num_moves: int) -> Iterator[tuple[str, LiveCluster]]:
+def histories(seed: int, num_moves: int, moves: "dict[Move, int] | None" = None) -> Iterator[tuple[str, LiveCluster]]:
     """Play moves on a cluster; yield what was done last, and the cluster."""
+    moves = moves or MOVES
     rng = random.Random(seed)
     sources = [rich_snapshot(seed + case) for case in range(_CASES)]
     live = LiveCluster(seed=seed % 100)
@@ -37,7 +39,7 @@ def histories(seed: int, num_moves: int) -> Iterator[tuple[str, LiveCluster]]:
     yield "start", live
     done: list[str] = []
     for number in range(num_moves):
-        move = rng.choices(list(MOVES), weights=list(MOVES.values()))[0]
+        move = rng.choices(list(moves), weights=list(moves.values()))[0]
         move(rng, live, sources)
         done.append(move.__name__)
         if rng.random() < 0.7:  # else several at once
@@ -82,7 +84,7 @@ def _social_pod(rng: random.Random) -> Pod:
     spec = PodSpec(
         namespace=rng.choice(["default", "prod"]),
         labels=(("app", rng.choice("xyz")),),
-        containers=(Container("app", ports=(HostPort(rng.choice([80, 443])),) if rng.random() < 0.3 else ()),),
+        containers=(Container("app", ports=(HostPort(80, ip=rng.choice(_ADDRESSES)),) if rng.random() < 0.3 else ()),),
         affinity=(term(),) if rng.random() < 0.2 else (),
         anti_affinity=(term(),) if rng.random() < 0.3 else (),
         preferred_affinity=tuple(wishes[:1]),
@@ -176,7 +178,16 @@ def _put_context(rng: random.Random, live: LiveCluster, sources: list[Snapshot])
             live.put_context(**{kind: words})
 
 
-MOVES: dict[Callable[[random.Random, LiveCluster, list[Snapshot]], None], int] = {
+def rebind_pod(rng: random.Random, live: LiveCluster, sources: list[Snapshot]) -> None:
+    """Move a pod that is bound to another node: no class is new, and none begins to wait."""
+    bound = [pod for pod in live.snapshot().pods if pod.bound_to]
+    node = _any_node(rng, live)
+    if bound and node is not None:
+        live.put_pod(replace(rng.choice(bound), bound_to=node.name))
+
+
+Move = Callable[[random.Random, LiveCluster, list[Snapshot]], None]
+MOVES: dict[Move, int] = {
     put_waiting: 6,
     put_bound: 6,
     move_pod: 6,
@@ -189,3 +200,6 @@ MOVES: dict[Callable[[random.Random, LiveCluster, list[Snapshot]], None], int] =
     _put_context: 2,
 }
 """Each with how often it comes."""
+
+QUIET_MOVES: dict[Move, int] = {rebind_pod: 5, change_node: 2, read_nodes: 2}
+"""Those that leave the classes as they are."""

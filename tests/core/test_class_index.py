@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from builders import make_pod
 from core.clusters import rich_snapshot
-from longshore.core.class_index import ClassIndex
+from longshore.core.class_index import ClassIndex, SelectorIndex
 from longshore.core.labels import Requirement, Selector
 from longshore.core.pod import PodSpec
 
@@ -64,3 +64,29 @@ def test_nobody_who_matches_is_missed(snapshot, data: st.DataObject) -> None:
         is_inside = namespaces is None or one.namespace in namespaces
         if selector is not None and is_inside and selector.matches(dict(one.labels)):
             assert number in found
+
+
+def test_selectors_are_found_by_the_labels_and_namespaces_that_they_want() -> None:
+    index = SelectorIndex()
+    index.add(0, wants("app", "web", "db"), ("a",))
+    index.add(1, wants("app", operator="Exists"), ("a",))
+    index.add(2, Selector())
+    index.add(3, None)
+    assert index.candidates("a", {"app": "web"}) == [0, 1, 2]
+    assert index.candidates("b", {"app": "db"}) == [0, 2]
+    assert index.candidates("b", {"app": "cache"}) == [2]
+
+
+@given(st.integers(0, 2**32 - 1).map(rich_snapshot))
+def test_no_selector_that_matches_is_missed(snapshot) -> None:
+    specs = list({pod.spec: None for pod in snapshot.pods})
+    terms = [(t.selector, (s.namespace,)) for s in specs for t in (*s.spread, *s.affinity, *s.anti_affinity)]
+    index = SelectorIndex()
+    for number, (selector, namespaces) in enumerate(terms):
+        index.add(number, selector, namespaces)
+    for one in specs:
+        labels = dict(one.labels)
+        found = index.candidates(one.namespace, labels)
+        for number, (selector, namespaces) in enumerate(terms):
+            if one.namespace in namespaces and selector is not None and selector.matches(labels):
+                assert number in found

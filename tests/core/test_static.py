@@ -387,3 +387,16 @@ def test_row_table_gives_back_the_row_that_was_made(pairs: list[tuple[int, list[
         first.setdefault(key, row)
         assert table.rows[table.index(key, lambda row=row: row)] == first[key]
     assert len({tuple(row) for row in table.rows}) == len(table.rows)
+
+
+def test_row_table_keeps_equal_rows_apart_where_nodes_may_change() -> None:
+    table = RowTable(2, neutral=True, merges_equal=False)
+    assert [table.index(key, lambda: [True, True]) for key in ("a", "b", "a")] == [1, 2, 1]
+
+
+def test_a_changed_node_is_judged_anew_by_what_made_the_row() -> None:
+    static = rows(make_node("a"), make_node("b"))
+    row = static.affinity(make_pod("x").node_selector("disk", "ssd").build().spec)
+    assert mask(static, row) == [False, False]
+    static.put_node(1, make_node("b").label("disk", "ssd").build())
+    assert static.masks.judges[row]([0, 1]) == [False, True]

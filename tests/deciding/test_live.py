@@ -226,6 +226,21 @@ async def test_a_pod_that_cannot_be_read_is_told_which_field():
     assert "spec.containers[0].resources.requests.cpu" in say_of(api, "p", "FailedScheduling")[0]
 
 
+async def test_a_replica_that_only_waits_tells_nobody_anything():
+    api = FakeApi()
+    api.node("a")
+    running = Running(api)
+    api.pod("p", cpu="many")
+    api.pod("q", cpu="1")
+    await asyncio.sleep(0.05)
+    assert api.requests == []
+    task = asyncio.create_task(running.scheduler.run())
+    await until(lambda: api.events_of("p") and api.node_of("q"))
+    running.scheduler.stop()
+    await task
+    await running.scheduler.finish()
+
+
 async def test_a_lost_answer_is_followed_by_a_read_and_no_second_binding():
     api = FakeApi()
     api.watches_pods = False

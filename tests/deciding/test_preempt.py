@@ -231,6 +231,25 @@ def test_devices_are_freed_with_their_holder():
     assert names(case.preempt()) == ("a", ["v"])
 
 
+@pytest.mark.parametrize(("allowed", "want"), [(1, 100), (0, 150)])
+def test_the_search_ends_with_enough_candidates_once_one_of_them_breaks_no_budget(allowed: int, want: int):
+    names_of_nodes = [f"n{i:03d}" for i in range(150)]
+    others = [running(make_pod(f"v{name}").label("app", "x"), name) for name in names_of_nodes]
+    case = Case(one_pod_nodes(*names_of_nodes), others, make_pod("p").priority(HIGH))
+    asked: list[str] = []
+
+    def running_on(node: str) -> list[Running]:
+        asked.append(node)
+        return case.on(node)
+
+    encoded = case.encoded()
+    budgets = [DisruptionBudget("default", "x", APP, allowed)]
+    search = Search(filters.UPSTREAM, running_on, budgets, offset=140)
+    found = preempt(encoded, case.pod, case.judge(encoded), search)
+    assert (len(asked), asked[0], asked[10]) == (want, "n140", "n000")
+    assert (found.node, found.num_violations) == ("n000", 1 - allowed)
+
+
 @pytest.mark.parametrize(
     ("policy", "nominated", "other", "want"),
     [

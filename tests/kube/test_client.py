@@ -273,6 +273,20 @@ async def test_client_does_not_speak_to_a_server_that_it_does_not_trust(authorit
     assert not caught.value.may_have_happened
 
 
+async def test_client_leaves_no_connection_open(authority: KeyPair, tmp_path: Path) -> None:
+    mine = issue(authority, "longshore", is_client=True)
+    credentials = FixedCredentials(Credentials(None, Certificate(mine.certificate, mine.key)))
+    async with serving(sending(b"one\n", is_frozen=True), server_tls(authority, tmp_path)) as url:
+        async with (
+            Client(Identity(url, credentials, ca=authority.certificate)) as client,
+            contextlib.aclosing(client.stream("/x")) as stream,
+        ):
+            await anext(stream)
+            made = list(client._sockets)
+            assert [found.fileno() >= 0 for found in made] == [True]
+        assert [found.fileno() for found in made] == [-1]
+
+
 async def test_client_that_is_closed_says_so() -> None:
     client = Client(Identity("http://127.0.0.1:1"))
     with pytest.raises(RuntimeError, match="closed"):

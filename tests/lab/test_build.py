@@ -22,6 +22,10 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / module / "go.mod").write_text(f"module example\n\nrequire {pin}\n")
         (folder / module / "go.sum").write_text("")
     (folder / "etcd" / "main.go").write_text("package main\n")
+    for app in build.APPS:
+        (tmp_path / "apps" / app).mkdir(parents=True)
+        (tmp_path / "apps" / app / "main.go").write_text("package main\n")
+    (tmp_path / "apps" / "go.mod").write_text("module example\n")
     (folder / "oracle" / "main.go").write_text("package main\n")
     (folder / "oracle" / "main_test.go").write_text("package main\n")
     monkeypatch.setattr(build, "SOURCE", folder)
@@ -200,6 +204,22 @@ def test_kubernetes_is_linked_with_its_version(tools: Path) -> None:
     assert call.endswith("k8s.io/kubernetes/cmd/kubelet")
 
 
+def test_an_app_is_static_and_rebuilt_when_its_own_source_changes(source: Path, tools: Path) -> None:
+    fake_go(tools, f'[ "$CGO_ENABLED" = 0 ] || exit 9\n{WRITE_OUTPUT}')
+    first, other = build.build_app("pause"), build.app_path("responder")
+    (source.parent / "apps" / "pause" / "main.go").write_text("package main // changed\n")
+    (source.parent / "apps" / "pause" / "main_test.go").write_text("package main\n")
+    assert build.app_path("pause") != first
+    assert build.app_path("responder") == other
+    with pytest.raises(ComponentMissingError, match="make controlplane"):
+        build.require_app("pause")
+
+
+def test_an_unknown_app_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="unknown app `paws`"):
+        build.app_path("paws")
+
+
 @pytest.fixture
 def kwok_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a folder with KWOK's stages in the place of its Go module."""
@@ -239,9 +259,10 @@ def test_the_program_builds_all_and_ends_with_0(tools: Path, capsys: pytest.Capt
     fake_go(tools, BUILD_ALL)
     assert build.main() == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"   1/9 oracle: bin/{build.oracle_path().name} (")
+    assert lines[0].startswith(f"   1/11 oracle: bin/{build.oracle_path().name} (")
     assert [line.split()[1].rstrip(":") for line in lines[1:8]] == list(build.PROGRAMS)
-    assert all(build.program_path(name).is_file() for name in build.PROGRAMS)
+    assert all(build.require_program(name).is_file() for name in build.PROGRAMS)
+    assert all(build.require_app(name).is_file() for name in build.APPS)
 
 
 @pytest.mark.usefixtures("source", "tools")

@@ -66,6 +66,13 @@ def test_close_writes_what_is_left(store: str):
     assert (log.num_written, log.num_dropped) == (1234, 0)
 
 
+def test_what_comes_after_close_is_counted_as_lost(store: str):
+    log = DecisionLog(store)
+    log.close()
+    log.add(sample())
+    assert log.num_dropped == 1
+
+
 def test_records_are_written_soon_without_being_asked(store: str):
     with DecisionLog(store) as log:
         log.add(sample())

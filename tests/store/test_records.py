@@ -1,7 +1,14 @@
 """Records: a full decision is shortened without losing what explains it."""
 
+import re
+from pathlib import Path
+
+import msgspec
+
 from longshore.core.decision import Decision, Rejection
-from longshore.store.records import TOP_CANDIDATES, from_decision
+from longshore.store.records import MODES, TOP_CANDIDATES, DecisionRecord, from_decision
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
 
 
 def full_decision(node: str | None = "n3") -> Decision:
@@ -42,3 +49,10 @@ def test_from_decision_names_pod_score_and_latency():
 def test_from_decision_of_a_pod_that_waits_has_no_score():
     got = record(full_decision(node=None))
     assert (got.node, got.score) == (None, None)
+
+
+def test_the_reference_page_lists_every_column_and_mode():
+    text = PAGE.read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", text, re.M)
+    assert sorted(listed) == sorted(field.name for field in msgspec.structs.fields(DecisionRecord))
+    assert all(f"`{mode}`" in text for mode in MODES)

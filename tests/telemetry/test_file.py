@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,14 @@ async def test_a_wrong_file_is_named_with_the_reason(tmp_path: Path, text: str, 
     assert batch.problem.startswith(f"cannot read `{path}`: ")
     assert want in batch.problem
     assert batch.nodes == {}
+
+
+def test_the_example_of_the_reference_page_is_read():
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "readings-file.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert set(parse(example.encode(), 0.0, is_yaml=True).nodes) == {"worker-1", "worker-2"}
+    fields = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
+    assert fields == {*NodeReadings._fields, "time"}
 
 
 def write(path: Path, text: str, seconds: int) -> None:

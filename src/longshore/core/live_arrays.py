@@ -86,10 +86,13 @@ class LiveArrays:
     def arrays(self) -> ClusterArrays:
         """All arrays; another tuple, with other arrays in what caches look at, after every change but of the state."""
         if self._made is None:
-            # A new array object of the same memory: whoever kept something by these classes sees that they changed.
-            self._classes = self._classes._replace(request=self._classes.request[:])
             self._made = ClusterArrays(self._nodes, self._readings, self._tables, self._classes, self._state)
         return self._made
+
+    def _changed_classes(self) -> None:
+        """Make a new array object of the same memory, by which whoever keeps something by class sees the change."""
+        self._classes = self._classes._replace(request=self._classes.request[:])
+        self._made = None
 
     @property
     def num_bytes(self) -> int:
@@ -136,9 +139,9 @@ class LiveArrays:
             if news.terms or news.ports:
                 touched |= self._queries.touched_by(news)
         if classes:
-            self._made = None
             self._grow_classes()
             self._write_counted(classes)
+            self._changed_classes()
         if any(one.spec.gpu for one in classes) and not self._classes.gpu_any_query:
             query = self._queries.gpu_any()
             self._put_queries(range(query, query + 1))
@@ -152,7 +155,6 @@ class LiveArrays:
         """Work out where pods of some classes may go."""
         if not classes:
             return
-        self._made = None
         at = [one.index for one in classes]
         num_queries, num_keys = len(self._queries.amounts), len(self._encoder.keys)
         rows = self._encoder.encode(at)
@@ -164,6 +166,7 @@ class LiveArrays:
             self._nodes = self._nodes._replace(domain=domain)
         for one in classes:
             one.is_compiled = True
+        self._changed_classes()
 
     def put_typical(self, pods: Sequence[TypicalPod]) -> None:
         """Take other typical pods."""

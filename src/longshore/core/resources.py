@@ -40,6 +40,7 @@ def is_scalar_resource(name: str) -> bool:
     return "/" in name and not name.startswith("requests.")
 
 
+@lru_cache(maxsize=8192)  # thousands of nodes are of a few sizes
 def amount(name: str, nanos: int) -> int:
     """Convert nano-units to the resource's array unit."""
     return to_millis(nanos) if name == CPU else to_units(nanos)

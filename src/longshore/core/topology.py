@@ -27,9 +27,18 @@ def sums_of_domains(values: Array, domain: Array) -> Array:
 
 def domain_table(arrays: ClusterArrays, values: Array, domain: Array, eligible: Array) -> tuple[Array, Array]:
     """Sum `values` and count nodes over eligible nodes, per domain: two tables [terms, domains]."""
-    size = _num_domains(arrays)
-    counted = (eligible & (domain > 0)).astype(values.dtype)
-    return segment_sum(values * counted, domain, size), segment_sum(counted, domain, size)
+    return domain_totals(arrays, values, domain, eligible), domain_sizes(arrays, domain, eligible)
+
+
+def domain_totals(arrays: ClusterArrays, values: Array, domain: Array, eligible: Array) -> Array:
+    """Sum `values` over eligible nodes, per domain [terms, domains]."""
+    return segment_sum(values * (eligible & (domain > 0)), domain, _num_domains(arrays))
+
+
+def domain_sizes(arrays: ClusterArrays, domain: Array, eligible: Array) -> Array:
+    """Count eligible nodes, per domain [terms, domains]."""
+    counted = (eligible & (domain > 0)).astype(arrays.state.counts.dtype)
+    return segment_sum(counted, domain, _num_domains(arrays))
 
 
 def eligible_nodes(arrays: ClusterArrays, pod_class: Array, terms: SpreadTerms) -> Array:

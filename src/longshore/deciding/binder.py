@@ -76,7 +76,8 @@ class Binder:
             except ApiError as error:
                 if error.may_have_happened:
                     must_read = True
-                elif not isinstance(error, Unreachable):
+                # A server that starts refuses everybody for a moment: a read that is owed is made later.
+                elif not must_read and not isinstance(error, Unreachable):
                     return Bound(Fate.REFUSED, error.message)
             await self.sleep(wait)
             wait = min(2 * wait, _MOST_WAIT_SECONDS)

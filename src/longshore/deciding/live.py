@@ -77,6 +77,7 @@ class Scheduler:
         self._preempting: set[str] = set()
         self._told_at: dict[str, tuple[str, float]] = {}
         self._wakened = asyncio.Event()
+        self._is_running = False
         self._is_stopping = False
         self._has_lost_lead = False
         self.num_bound = 0
@@ -90,6 +91,10 @@ class Scheduler:
         """Decide until `stop` is called; then end after the bindings that are under way."""
         self.recorder.start()
         self._statuses.start()
+        self._is_running = True
+        for pod in self._parts.cache.pods():
+            if pod.error is not None and not pod.bound_to and pod.scheduler_name == self._parts.scheduler_name:
+                self._unreadable(pod)
         while not self._is_stopping:
             self._queue.tick()
             self._decide_slice()
@@ -275,7 +280,8 @@ class Scheduler:
         self.recorder.record(event)
 
     def _unreadable(self, pod: PodChange) -> None:
-        self._tell(pod, "SchedulerError", pod.error or "the pod cannot be read")
+        if self._is_running:  # a replica that only waits tells nobody anything
+            self._tell(pod, "SchedulerError", pod.error or "the pod cannot be read")
 
     def _gone(self, key: str) -> None:
         self._statuses.forget(key)

@@ -38,10 +38,11 @@ class SchedulerMetrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self._profile = profile
-        self._add_upstream()
+        self._add_attempts()
+        self._add_queues()
         self._add_own()
 
-    def _add_upstream(self) -> None:
+    def _add_attempts(self) -> None:
         registry = self.registry
         attempts = Counter(
             "scheduler_schedule_attempts_total",
@@ -81,6 +82,9 @@ class SchedulerMetrics:
             buckets=_doubling(1, 5),
             registry=registry,
         )
+
+    def _add_queues(self) -> None:
+        registry = self.registry
         pending = Gauge(
             "scheduler_pending_pods",
             "Waiting pods, by queue: `unschedulable` were tried in vain, `gated` were never tried.",

@@ -9,6 +9,7 @@ one is chosen that breaks the fewest budgets, then the one whose most important 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
@@ -19,8 +20,9 @@ from longshore.kube.context import DisruptionBudget
 
 MIN_CANDIDATES = 100
 MIN_CANDIDATES_PERCENT = 10
-"""Upstream's minCandidateNodesAbsolute and minCandidateNodesPercentage. Only for pods whose constraints look at other
-nodes: for all others every node is tried, which costs no more than trying one."""
+"""Upstream's minCandidateNodesAbsolute and minCandidateNodesPercentage: with so many candidates, and one among them
+that breaks no budget, the search ends. For pods whose constraints look at other nodes the number alone counts: each
+node costs a look at all of them."""
 
 _PRIORITY_OFFSET = 2**31
 """Added to every priority before summing, so that more victims of a negative priority never weigh less."""
@@ -72,7 +74,7 @@ class Search:
     kept: Sequence[Move] = ()
     """Nominated pods of the same or a higher priority: their room is not free."""
     offset: int = 0
-    """Where among the candidate nodes the search begins, where it does not look at all; upstream draws it."""
+    """Where among the nodes the search begins; upstream draws it."""
 
 
 class _Tally:
@@ -119,40 +121,30 @@ def preempt(encoded: Encoded, pod: Pod, rejections: Mapping[str, Rejection], sea
     index = encoded.node_index
     potential = [name for name, rejection in rejections.items() if rejection.is_resolvable and name in index]
     start = search.offset % len(potential) if potential else 0
-    lower: dict[int, list[Running]] = {}
-    tally = _Tally(len(encoded.node_names))
-    for name in potential[start:] + potential[:start]:
-        found = [other for other in search.running_on(name) if other.pod.priority < pod.priority]
-        if found:
-            lower[index[name]] = found
-        else:
-            tally.add((NO_VICTIMS,))
+    pod_class, room, tally = encoded.class_of(pod), TrialRoom(encoded), _Tally(len(encoded.node_names))
+    is_local = is_node_local(encoded, pod_class, search.names)
+    share = len(potential) * MIN_CANDIDATES_PERCENT // 100 if is_local else 0
+    wanted = min(max(share, MIN_CANDIDATES), len(potential))
+    at_once = wanted if is_local else 1
     candidates: dict[int, tuple[list[Running], int]] = {}
-    pod_class = encoded.class_of(pod)
-    if lower:
-        room = TrialRoom(encoded)
-        if is_node_local(encoded, pod_class, search.names):
-            candidates = _victims(room, pod_class, lower, search, tally)
-        else:
-            candidates = _one_by_one(room, pod_class, lower, search, tally)
+    waiting = iter(potential[start:] + potential[:start])
+    while names := tuple(islice(waiting, at_once)):
+        lower: dict[int, list[Running]] = {}
+        for name in names:
+            found = [other for other in search.running_on(name) if other.pod.priority < pod.priority]
+            if found:
+                lower[index[name]] = found
+            else:
+                tally.add((NO_VICTIMS,))
+        if lower:
+            candidates |= _victims(room, pod_class, lower, search, tally)
+        if len(candidates) >= wanted and any(num_violations == 0 for _, num_violations in candidates.values()):
+            break
     if not candidates:
         return Preemption(None, message=tally.message(), clears_nomination=True)
     row = min(candidates, key=lambda row: _preference(*candidates[row], encoded.node_names[row]))
     victims, num_violations = candidates[row]
     return Preemption(encoded.node_names[row], tuple(victims), num_violations)
-
-
-def _one_by_one(
-    room: TrialRoom, pod_class: int, lower: Mapping[int, list[Running]], search: Search, tally: _Tally
-) -> dict[int, tuple[list[Running], int]]:
-    """Try node after node, until there are enough candidates and one of them breaks no budget."""
-    wanted = min(max(len(lower) * MIN_CANDIDATES_PERCENT // 100, MIN_CANDIDATES), len(lower))
-    candidates: dict[int, tuple[list[Running], int]] = {}
-    for row, found in lower.items():
-        candidates |= _victims(room, pod_class, {row: found}, search, tally)
-        if len(candidates) >= wanted and any(violations == 0 for _, violations in candidates.values()):
-            break
-    return candidates
 
 
 def _victims(

@@ -13,16 +13,19 @@ from functools import cached_property
 import numpy as np
 
 from longshore import filters
+from longshore.core.arrays import ClassArrays
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.core.pod import Pod
 from longshore.deciding.decide import Chooser, held_back_reason, sentence
 from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.row_cache import RowCache
 
 NUM_CANDIDATES = 5
 """How many of the best nodes a decision names."""
 
+_TERMS = ("hard_spread", "soft_spread", "affinity", "anti_affinity", "repelled_by", "preferred")
 _KEPT = Rejection("", ("node(s) had room only beside pods that are nominated there",), is_resolvable=True)
 
 
@@ -63,6 +66,10 @@ class QuickDecider:
     def __init__(self, chooser: Chooser, clock: Callable[[], float] = time.perf_counter) -> None:
         self.chooser = chooser
         self._clock = clock
+        # What a policy keeps it recognises by the arrays that it is given: they must be the cluster's own.
+        self._keeps_rows = isinstance(chooser.heuristic.score, RowCache)
+        self._narrowed: dict[int, ClassArrays] = {}
+        self._narrowed_from: ClassArrays | None = None
 
     @cached_property
     def _without_waiting(self) -> Heuristic:
@@ -89,12 +96,13 @@ class QuickDecider:
         pod_class = np.asarray(encoded.class_of(pod))
         arrays = encoded.arrays
         arrays = arrays._replace(state=arrays.state._replace(next_class=np.asarray(next_class, np.int32)))
-        mask = filters.feasible(arrays, pod_class, self.chooser.filters)
+        narrow = arrays._replace(classes=self._narrow(arrays.classes, int(pod_class)))
+        mask = filters.feasible(narrow, pod_class, self.chooser.filters)
         mask = mask if allowed is None else mask & allowed
         num_feasible = int(np.count_nonzero(mask))
         if num_feasible == 0:
             return self._no_room(encoded, pod, int(pod_class), allowed)
-        scores = heuristic.score(arrays, pod_class, mask)
+        scores = heuristic.score(arrays if self._keeps_rows else narrow, pod_class, mask)
         node = int(heuristic.choose(arrays, scores, mask))
         others = mask.copy()
         if node >= 0:
@@ -121,6 +129,15 @@ class QuickDecider:
             pod.key, name, names[node], float(scores[node]), runner_up, 0, num_feasible, candidates, devices
         )
 
+    def _narrow(self, classes: ClassArrays, pod_class: int) -> ClassArrays:
+        """Return the classes with tables as wide as one of them needs, so that others' terms cost it nothing."""
+        if classes is not self._narrowed_from:
+            self._narrowed, self._narrowed_from = {}, classes
+        found = self._narrowed.get(pod_class)
+        if found is None:
+            found = self._narrowed[pod_class] = _narrowed(classes, pod_class)
+        return found
+
     def _no_room(self, encoded: Encoded, pod: Pod, pod_class: int, allowed: Array | None) -> QuickDecision:
         """Ask the filters once more, one by one, for what they have against the nodes."""
         rejections: Counter[Rejection] = Counter()
@@ -146,6 +163,16 @@ class QuickDecider:
             num_resolvable=sum(count for rejection, count in rejections.items() if rejection.is_resolvable),
             pending_reason=sentence(len(encoded.node_names), reasons),
         )
+
+
+def _narrowed(classes: ClassArrays, pod_class: int) -> ClassArrays:
+    ports = classes.ports[:, : np.count_nonzero(classes.ports[pod_class])]
+    width = np.count_nonzero(classes.preferred.query[pod_class])
+    narrowed = {
+        name: type(terms)._make(column[:, : np.count_nonzero(terms.query[pod_class])] for column in terms)
+        for name, terms in ((name, getattr(classes, name)) for name in _TERMS)
+    }
+    return classes._replace(ports=ports, preferred_weight=classes.preferred_weight[:, :width], **narrowed)
 
 
 def _best(scores: Array, mask: Array) -> list[int]:

@@ -8,16 +8,22 @@ import numpy as np
 from longshore.core.arrays import ClusterArrays
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
-from longshore.core.ops import Array
+from longshore.core.ops import Array, namespace
 from longshore.filters.base import Filter
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
     """Allow nodes where every request fits; a request of zero fits even on a node that is over-committed."""
     request = arrays.classes.request[pod_class]
+    has_room = arrays.state.pod_count < arrays.nodes.allowed_pods
+    if namespace(request) is np:
+        # Column by column, and most pods ask for few of all resources: NumPy is slow on short rows.
+        for column in request.nonzero()[0].tolist():
+            free = arrays.nodes.allocatable[:, column] - arrays.state.requested[:, column]
+            has_room &= request[column] <= free
+        return has_room
     free = arrays.nodes.allocatable - arrays.state.requested
-    has_room = ((request <= free) | (request == 0)).all(axis=1)
-    return has_room & (arrays.state.pod_count < arrays.nodes.allowed_pods)
+    return ((request <= free) | (request == 0)).all(axis=1) & has_room
 
 
 def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Rejection]:

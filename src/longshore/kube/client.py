@@ -5,6 +5,7 @@ The server's own priority and fairness is the limit; where it says 429, requests
 
 import asyncio
 import socket
+import weakref
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,7 @@ _REPEATABLE = ("GET", "PUT", "DELETE")
 _FIRST_WAIT_SECONDS = 1.0
 # A peer that is gone without a word (a machine switched off) is found out in about 30 s.
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+_CLOSING_STEPS, _CLOSING_STEP_SECONDS = 200, 0.005
 _encode = msgspec.json.Encoder().encode
 
 
@@ -44,10 +46,11 @@ class Client:
         self._shown: tuple[str | None, Certificate | None] | None = None
         self._headers = self._plain
         self._tls: ssl.SSLContext | bool = True
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(
-            limit=self._max_connections, keepalive_timeout=90, ttl_dns_cache=60, socket_factory=_keepalive_socket
+            limit=self._max_connections, keepalive_timeout=90, ttl_dns_cache=60, socket_factory=self._open_socket
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -63,10 +66,15 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close all connections, and wait until they are: TLS says goodbye first, which aiohttp does not wait for."""
+        if self._session is None:
+            return
+        await self._session.close()
+        self._session = None
+        for _ in range(_CLOSING_STEPS):
+            if all(made.fileno() < 0 for made in self._sockets):
+                return
+            await asyncio.sleep(_CLOSING_STEP_SECONDS)
 
     async def request(
         self,
@@ -141,6 +149,8 @@ class Client:
                     if lines:
                         yield lines
             finally:
+                if answer.connection is not None and answer.connection.transport is not None:
+                    answer.connection.transport.abort()  # nobody needs a goodbye on a stream that has no end
                 answer.close()
         except TimeoutError as error:
             raise self._unreachable(asked, f"nothing arrived for {idle_seconds:g} s") from error
@@ -183,6 +193,16 @@ class Client:
             server_hostname=self.identity.tls_server_name,
         )
 
+    def _open_socket(self, address: tuple[Any, ...]) -> socket.socket:
+        family, kind, protocol, _, _ = address
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEPALIVE.items():
+            if hasattr(socket, name):  # Linux has them all
+                made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        self._sockets.add(made)
+        return made
+
     def _show(self, token: str | None, certificate: Certificate | None) -> None:
         """Take over new credentials; connections made with an old certificate are not used for new requests."""
         if self.identity.server.startswith("https:") and (
@@ -210,13 +230,3 @@ class Client:
 def _ends_within(deadline: asyncio.Timeout, seconds: float) -> bool:
     ends = deadline.when()
     return ends is not None and asyncio.get_running_loop().time() + seconds >= ends
-
-
-def _keepalive_socket(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():
-        if hasattr(socket, name):  # Linux has them all
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made

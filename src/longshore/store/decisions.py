@@ -137,6 +137,9 @@ class DecisionLog:
 
     def _put(self, item: DecisionRecord | Outcome) -> None:
         with self._changed:
+            if self._is_closing:
+                self._num_dropped += 1
+                return
             if len(self._ring) >= self._ring_size:
                 self._ring.popleft()
                 self._num_dropped += 1

@@ -88,7 +88,7 @@ class Stage:
 class Schedule:
     """How long and how widely is searched."""
 
-    stages: tuple[Stage, ...] = (Stage(4, 170, 0.7), Stage(4, 100, 0.25), Stage(2, 40, 0.15, 0.5))
+    stages: tuple[Stage, ...]
     population: int = 128
     """Variants per generation and training."""
     mixes: int = 4
@@ -99,9 +99,6 @@ class Schedule:
     """Mixes by which the best policy of a training is kept."""
     judge_every: int = 20
     """Generations between two judgements on those."""
-
-
-DEFAULT_SCHEDULE = Schedule()
 
 
 class Judged(NamedTuple):
@@ -131,7 +128,7 @@ def train(
     model_sets: Sequence[tuple[str, ...]],
     goals: Sequence[Goal],
     seed: int,
-    schedule: Schedule = DEFAULT_SCHEDULE,
+    schedule: Schedule,
     start: Sequence[Tensors] | None = None,
     on_judged: Callable[[Judged], None] = lambda _: None,
 ) -> list[Tensors]:

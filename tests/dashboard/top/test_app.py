@@ -168,10 +168,13 @@ async def test_tab_goes_to_the_placements_and_back():
         assert isinstance(app.focused, NodeTable)
 
 
-async def test_q_leaves_without_an_error():
+@pytest.mark.parametrize("keys", [["q"], ["ctrl+c"], ["slash", "ctrl+c"], ["question_mark", "q", "q"]], ids=" ".join)
+async def test_the_view_is_left_without_an_error(keys: list[str]):
     app = app_of(FakeFeed(three_nodes()))
     async with app.run_test() as pilot:
-        await pilot.press("q")
+        await pilot.press(*keys)
+        await pilot.pause()
+        assert not app.is_running
     assert app.return_value is None
 
 

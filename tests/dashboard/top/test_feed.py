@@ -143,6 +143,15 @@ async def test_readings_of_a_file_reach_the_board(tmp_path: Path):
         await until(lambda: "keeping the last good readings" in feed.status.readings_trouble)
 
 
+async def test_readings_of_nodes_that_are_not_there_are_said(tmp_path: Path):
+    path = tmp_path / "readings.json"
+    path.write_text(json.dumps({"nodes": {"a": {"watts": 4.5}, "node-of-another-cluster": {"watts": 1}}}))
+    server = ClusterServer()
+    server.put_node("a")
+    async with following(server, Sources(readings=str(path))) as feed:
+        await until(lambda: feed.status.readings_trouble == "1 nodes of the readings are not in this cluster")
+
+
 async def test_the_decision_log_explains_placements_as_soon_as_it_is_there(tmp_path: Path):
     store = str(tmp_path / "d.db")
     server = ClusterServer()

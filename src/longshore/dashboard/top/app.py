@@ -98,6 +98,7 @@ class TopApp(App[LongshoreError | None]):
         Binding("tab", "app.focus_next", "Placements", show=False),
         Binding("question_mark", "help", "Help", key_display="?"),
         Binding("q", "quit", "Quit"),
+        Binding("ctrl+c", "quit", "Quit", show=False, priority=True),
     ]
 
     def __init__(self, feed: Watched, *, now: Callable[[], float] = time.time) -> None:

@@ -130,8 +130,12 @@ class Feed:
     async def _follow(self, follower: Follower) -> None:
         while True:
             await follower.step()
-            self.status.readings_trouble = follower.problem or ""
+            self.status.readings_trouble = follower.problem or self._strangers()
             await asyncio.sleep(PING_SECONDS)
+
+    def _strangers(self) -> str:
+        number = self.board.num_strangers() if self.status.is_synced else 0
+        return f"{number:,} nodes of the readings are not in this cluster" if number else ""
 
     async def _read_log(self, store: str) -> None:
         reader: DecisionReader | None = None

@@ -165,6 +165,11 @@ class Board:
             self._set_readings(name)
         self.version += bool(readings)
 
+    def num_strangers(self) -> int:
+        """Return how many nodes have readings and are not in the cluster: a file of another cluster, perhaps."""
+        known = (row for name in self._readings if (row := self._rows.get(name)) is not None and row.is_there)
+        return len(self._readings) - sum(1 for _ in known)
+
     def add_decisions(self, records: Iterable[DecisionRecord]) -> None:
         """Put what the decision log says beside the placements that it is about."""
         by_pod = {(record.pod, record.pod_uid): record for record in records}

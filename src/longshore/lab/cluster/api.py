@@ -31,7 +31,11 @@ def call(kubeconfig: Path, work: Callable[[Client], Awaitable[Result]]) -> Resul
 
 
 async def create_all(client: Client, objects: Iterable[tuple[str, dict[str, Any]]]) -> None:
-    """Create objects, each given with the path of its collection; one that is there already is left as it is."""
+    """Create objects, each given with the path of its collection; one that is there already is left as it is.
+
+    Raises:
+        ApiError: the first refusal of another kind; what was not asked for by then is not created.
+    """
     waiting = iter(objects)
 
     async def worker() -> None:
@@ -41,9 +45,12 @@ async def create_all(client: Client, objects: Iterable[tuple[str, dict[str, Any]
             except Conflict:
                 continue
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_CONCURRENCY):
-            group.create_task(worker())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_CONCURRENCY):
+                group.create_task(worker())
+    except BaseExceptionGroup as refusals:
+        raise refusals.exceptions[0] from None
 
 
 async def answers(client: Client, path: str) -> bool:

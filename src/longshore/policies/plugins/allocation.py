@@ -54,4 +54,6 @@ def _used_percent(requested: Array, allocatable: Array) -> Array:
 def _mean_of_present(scores: Array, allocatable: Array) -> Array:
     xp = namespace(scores)
     present = allocatable > 0
-    return xp.where(present, scores, 0).sum(axis=1) // xp.maximum(present.sum(axis=1), 1)
+    # Column by column: NumPy takes several times longer to add rows of two up.
+    total = scores[:, 0] * present[:, 0] + scores[:, 1] * present[:, 1]
+    return total // xp.where(present[:, 0] & present[:, 1], NUM_RESOURCES, 1)

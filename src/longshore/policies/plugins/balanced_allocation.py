@@ -22,7 +22,7 @@ def raw(arrays: ClusterArrays, pod_class: Array, _feasible: Array) -> Array:
 
 def _balance(requested: Array, allocatable: Array) -> Array:
     xp = namespace(requested)
-    has_both = (allocatable > 0).all(axis=1)
+    has_both = (allocatable[:, 0] > 0) & (allocatable[:, 1] > 0)
     used = xp.minimum(ratio(requested, xp.maximum(allocatable, 1)), 1.0)
     deviation = xp.where(has_both, xp.abs((used[:, 0] - used[:, 1]) / 2), 0.0)
     return ((1 - deviation) * MAX_SCORE).astype(xp.int64)

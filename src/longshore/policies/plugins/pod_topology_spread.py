@@ -7,7 +7,7 @@ constraints, which let a node without a zone take part.
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array, namespace
-from longshore.core.topology import domain_table, eligible_nodes
+from longshore.core.topology import domain_sizes, domain_totals, eligible_nodes
 from longshore.policies.plugins.base import MAX_SCORE, ScorePlugin
 
 
@@ -24,8 +24,8 @@ def raw(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     # Under the default constraints a node without the key stands in the domain of the empty value.
     counted_domain = xp.maximum(domain, 1)
     eligible = eligible_nodes(arrays, pod_class, terms) & has_all
-    in_domain, _ = domain_table(arrays, counts, counted_domain, eligible)
-    _, candidates = domain_table(arrays, counts, counted_domain, xp.broadcast_to(scored, domain.shape))
+    in_domain = domain_totals(arrays, counts, counted_domain, eligible)
+    candidates = domain_sizes(arrays, counted_domain, xp.broadcast_to(scored, domain.shape))
     matching = xp.where(is_hostname, counts, xp.take_along_axis(in_domain, counted_domain, axis=1))
     size = xp.where(is_hostname[:, 0], scored.sum(), (candidates > 0).sum(axis=1))
     weight = arrays.tables.log_size[size + 2]
