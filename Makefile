@@ -14,6 +14,7 @@ GO_MINIMUM := 1.26
 # Two workers suit the two cores of a small machine: `make test PYTEST_ARGUMENTS="-n 8"` on a larger one.
 PYTEST_ARGUMENTS ?= -n 2
 LOCK_ARGUMENTS ?=
+REAL_NODE_PACKAGES := containerd runc containernetworking-plugins iproute2
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -25,7 +26,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 say = @printf '== %s\n'
 
-.PHONY: help setup setup-all demo test lint type imports unit bench bench-tables docs docs-check controlplane go go-test sb3 lock format clean
+.PHONY: help setup setup-all demo demo-cluster packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,7 +67,10 @@ demo: setup  ## a small cluster's pods placed with reasons; a policy trained liv
 	@$(LONGSHORE) place examples/small-cluster.json
 	@$(LONGSHORE) demo
 
-test: setup-all lint type imports docs-check controlplane unit go-test  ## every check and every test
+demo-cluster: setup controlplane  ## a real cluster: test1 placed by a policy trained on the spot and by stock kube-scheduler
+	@$(LONGSHORE) demo-cluster
+
+test: setup-all lint type imports docs-check packages controlplane unit go-test  ## every check and every test
 	$(say) 'all green'
 
 lint: setup-all  ## ruff
@@ -86,8 +90,9 @@ unit: setup-all controlplane  ## pytest
 	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS)
 
 go-test: go  ## go vet and go test
-	$(say) 'go-test: controlplane'
+	$(say) 'go-test: controlplane, apps'
 	@cd controlplane && go vet ./... && go test ./...
+	@cd apps && go vet ./... && go test ./...
 
 bench: setup controlplane  ## the figures that the docs quote, short form
 	@$(LONGSHORE) bench semantics
@@ -105,9 +110,21 @@ docs-check: setup-all  ## fail if a generated reference page is stale
 	$(say) 'docs-check: generated pages'
 	@$(PYTHON) docs/generate.py --check
 
-controlplane: go  ## build the oracle from upstream's code (about 4 minutes the first time, then cached)
-	$(say) 'controlplane: oracle'
+controlplane: go  ## build Kubernetes, etcd, KWOK and our Go programs (about 9 minutes the first time, then cached)
+	$(say) 'controlplane: upstream programs, oracle, apps'
 	@$(PYTHON) -m longshore.lab.build
+
+# What `longshore cluster up --real-nodes` needs beside the built programs, and its tests with it.
+packages:
+	@if ! { command -v containerd && command -v runc && command -v ip && test -x /usr/lib/cni/bridge; } >/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo '== Debian packages: $(REAL_NODE_PACKAGES)'; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(REAL_NODE_PACKAGES) >/dev/null; \
+	  else \
+	    echo 'error: real nodes need Debian packages that are not here' >&2; \
+	    echo 'hint: as root, `apt-get install $(REAL_NODE_PACKAGES)`' >&2; exit 1; \
+	  fi; \
+	fi
 
 # Go of this machine if it is new enough, otherwise the locked wheel, whose `go` is then first on the PATH set above.
 go: setup

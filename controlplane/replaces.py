@@ -5,8 +5,9 @@ k8s.io/kubernetes names its staging modules at v0.0.0 and replaces them by folde
 merely requires it does not have. The published copies are k8s.io/X v0.MINOR.PATCH; this script reads the list of names
 from upstream's own go.mod (so that a new module cannot be missed) and pins each of them.
 
-    python3 replaces.py            rewrites go.mod beside this file
-    python3 replaces.py --check    exit 1 when go.mod is not what the script would write
+    python3 replaces.py                         rewrites go.mod beside this file
+    python3 replaces.py ../scheduler            rewrites another module's
+    python3 replaces.py --check [FOLDER …]      exit 1 when a go.mod is not what the script would write
 """
 
 import argparse
@@ -16,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-GO_MOD = Path(__file__).resolve().parent / "go.mod"
+OWN_FOLDER = Path(__file__).resolve().parent
 UPSTREAM = "k8s.io/kubernetes"
 BEGIN = "// Written by replaces.py: the staging modules of the release above."
 STAGING = re.compile(r"^\s*(?:replace\s+)?(k8s\.io/\S+) => \./staging/src/", re.MULTILINE)
@@ -26,14 +27,14 @@ def required_version(go_mod: str) -> str:
     """The version of k8s.io/kubernetes that go.mod requires, such as v1.36.3."""
     found = re.search(rf"^(?:require)?\s+{re.escape(UPSTREAM)} (v1\.\S+)$", go_mod, re.MULTILINE)
     if not found:
-        sys.exit(f"{GO_MOD.name}: no `require {UPSTREAM} v1.MINOR.PATCH` found\nhint: add that line, then run again")
+        sys.exit(f"go.mod: no `require {UPSTREAM} v1.MINOR.PATCH` found\nhint: add that line, then run again")
     return found.group(1)
 
 
 def upstream_go_mod(version: str) -> str:
     """The text of upstream's own go.mod, by way of Go's module cache."""
     command = ["go", "mod", "download", "-json", f"{UPSTREAM}@{version}"]
-    done = subprocess.run(command, cwd=GO_MOD.parent, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=OWN_FOLDER, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         problem = done.stderr.strip() or done.stdout.strip()
         sys.exit(f"{' '.join(command)} failed: {problem}\nhint: is Go's module proxy reachable?")
@@ -60,20 +61,26 @@ def with_block(go_mod: str, block: str) -> str:
     return f"{go_mod.rstrip()}\n\n{block}"
 
 
+def update(go_mod: Path, *, check: bool) -> bool:
+    """Rewrites one go.mod, or only looks; says whether it was out of date."""
+    now = go_mod.read_text(encoding="utf-8")
+    version = required_version(now)
+    wanted = with_block(now, replace_block(upstream_go_mod(version), version))
+    if check and wanted != now:
+        print(f"{go_mod}: the replace block is out of date\nhint: run `python3 replaces.py`", file=sys.stderr)
+    elif wanted != now:
+        go_mod.write_text(wanted, encoding="utf-8")
+    return wanted != now
+
+
 def main() -> int:
     """Rewrites go.mod, or checks it."""
     parser = argparse.ArgumentParser(description="pin the staging modules of Kubernetes in go.mod")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when go.mod is out of date")
-    check = parser.parse_args().check
-    now = GO_MOD.read_text(encoding="utf-8")
-    version = required_version(now)
-    wanted = with_block(now, replace_block(upstream_go_mod(version), version))
-    if check:
-        if wanted != now:
-            print("go.mod's replace block is out of date\nhint: run `python3 replaces.py`", file=sys.stderr)
-        return int(wanted != now)
-    GO_MOD.write_text(wanted, encoding="utf-8")
-    return 0
+    parser.add_argument("folders", nargs="*", type=Path, default=[OWN_FOLDER], help="folders with a go.mod")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a go.mod is out of date")
+    arguments = parser.parse_args()
+    stale = [update(folder / "go.mod", check=arguments.check) for folder in arguments.folders]
+    return int(arguments.check and any(stale))
 
 
 if __name__ == "__main__":

@@ -96,6 +96,35 @@ async def test_cache_is_right_after_410_as_an_event(server: ApiServer) -> None:
         assert follower.waits == [0.0], "a server that only keeps no longer history is asked again at once"
 
 
+async def test_a_server_that_starts_again_is_not_waited_for_long(server: ApiServer) -> None:
+    """Away for three tries, it then refuses for a moment (RBAC has read no rules) and has no history."""
+    async with running(server), following(server) as follower:
+        await follower.catches_up()
+        await server.stop()
+        await until(lambda: len(follower.waits) >= 4)
+        happenings(server)
+        server.compact()
+        server.scripted_watches.append(Answer(403, status(403, "Forbidden")))
+        num_away = len(follower.waits)
+        await server.start()
+        await follower.catches_up()
+        assert max(follower.waits) <= 4.0, "no connection, no load: tries stay frequent"
+        refused, gone = follower.waits[-2:]
+        assert len(follower.waits) > num_away
+        assert refused <= 1.6, "the count starts anew once it answers"
+        assert gone == 0.0
+
+
+async def test_a_server_that_has_no_history_twice_is_waited_for(server: ApiServer) -> None:
+    expired = (error_event(410, "Expired"),)
+    server.scripted_watches += [Frames(expired, "close"), Frames(expired, "close")]
+    async with running(server), following(server, lists_by_stream=False) as follower:
+        await until(lambda: not server.scripted_watches)
+        await follower.catches_up()
+        assert follower.waits[0] == 0.0
+        assert follower.waits[1] > 0.5
+
+
 async def test_cache_is_right_after_429_and_its_wait_is_kept(server: ApiServer) -> None:
     busy = Answer(429, status(429, "TooManyRequests"), {"Retry-After": "7"})
     server.scripted_watches.append(busy)

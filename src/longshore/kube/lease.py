@@ -23,6 +23,8 @@ _log = logging.getLogger(__name__)
 LEASE_SECONDS, RENEW_DEADLINE_SECONDS, RETRY_SECONDS = 15.0, 10.0, 2.0
 """How long others wait for a silent holder, how long a holder tries to renew before it steps down, and how often."""
 _JITTER = 1.2
+_EXPIRY_SPREAD_SECONDS = 0.2
+"""So far apart do candidates come who all wait for the same silent holder."""
 
 
 class LeadershipLostError(LongshoreError):
@@ -86,14 +88,28 @@ class LeaderElection:
         return self._observed.holder == self.identity and self._is_valid()
 
     async def acquire(self) -> None:
-        """Wait until we lead.
+        """Wait until we lead; a silent holder's lease is taken as soon as it has run out.
 
         Raises:
             Unauthorized, Forbidden: we have no right to the lease, and waiting does not help.
         """
-        while not await self.try_acquire():
-            await self._sleep(self._retry_seconds * (1.0 + _JITTER * self._rng.random()))
+        while not await self._try_again():
+            wait = self._retry_seconds * (1.0 + _JITTER * self._rng.random())
+            left = self._observed_at + self._observed.seconds - self._monotonic()
+            if self._observed.holder and left > 0:
+                wait = min(wait, left + _EXPIRY_SPREAD_SECONDS * self._rng.random())
+            await self._sleep(wait)
         _log.info("lease=%s leader=%s: acquired", self.described, self.identity)
+
+    async def _try_again(self) -> bool:
+        """Try once; who could read the lease before is only refused for as long as a server starts."""
+        try:
+            return await self.try_acquire()
+        except (errors.Unauthorized, errors.Forbidden) as error:
+            if self._observed_at == float("-inf"):
+                raise
+            _log.info("lease=%s: not acquired: %s", self.described, error)
+            return False
 
     async def try_acquire(self) -> bool:
         """Try once to take the lease or to renew it; say whether we lead.

@@ -32,7 +32,7 @@ LIST_TIMEOUT_SECONDS = 60.0
 _MIN_WATCH_SECONDS, _MAX_WATCH_SECONDS = 300, 600
 _BACKOFF_FIRST_SECONDS, _BACKOFF_MOST_SECONDS = 0.8, 30.0
 # A server to which no connection is made has no load from another try, and is soon back after a restart.
-_BACKOFF_MOST_UNCONNECTED_SECONDS = 5.0
+_BACKOFF_MOST_UNCONNECTED_SECONDS = 2.0
 # A resource on which nothing happens shows by its silence that the server is well.
 _BACKOFF_FORGOTTEN_SECONDS = 120.0
 _SHORT_WATCH_SECONDS = 1.0
@@ -125,6 +125,7 @@ class Reflector:
         self._version: str | None = None
         self._failures = 0
         self._failed_at = float("-inf")
+        self._last_error: LongshoreError | None = None
         self._decode_event = msgspec.json.Decoder(_WatchEvent[resource.body]).decode  # type: ignore[name-defined]
         self._decode_page = msgspec.json.Decoder(_Page[resource.body]).decode  # type: ignore[name-defined]
 
@@ -197,7 +198,7 @@ class Reflector:
                 num_lines += len(lines)
                 self._take(lines)
                 if self._version is not None:
-                    self._failures = 0
+                    self._failures, self._last_error = 0, None
         return num_lines
 
     def _take(self, lines: list[bytes]) -> None:
@@ -293,17 +294,19 @@ class Reflector:
 
     async def _back_off(self, error: LongshoreError) -> None:
         if self._now() - self._failed_at > _BACKOFF_FORGOTTEN_SECONDS:
-            self._failures = 0
-        is_unconnected = isinstance(error, errors.Unreachable) and not error.was_sent
+            self._failures, self._last_error = 0, None
+        is_unconnected = _is_unconnected(error)
+        if _is_unconnected(self._last_error) and not is_unconnected:
+            self._failures = 0  # it is back; one that has just started refuses everybody for a moment
         most = _BACKOFF_MOST_UNCONNECTED_SECONDS if is_unconnected else _BACKOFF_MOST_SECONDS
         # The exponent is bounded, as years without a server must not overflow it.
         wait = min(_BACKOFF_FIRST_SECONDS * 2.0 ** min(self._failures, 16), most)
         wait *= 1.0 + self._rng.random()
-        if self._failures == 0 and isinstance(error, errors.Gone):
+        if isinstance(error, errors.Gone) and not isinstance(self._last_error, errors.Gone):
             wait = 0.0  # nothing is wrong with the server: it only keeps no longer history
         if isinstance(error, errors.TooManyRequests) and error.retry_after is not None:
             wait = max(wait, error.retry_after)
-        self._failures += 1
+        self._failures, self._last_error = self._failures + 1, error
         _log.info("resource=%s failures=%d wait_seconds=%.1f: %s", self.resource.name, self._failures, wait, error)
         await self._sleep(wait)
         self._failed_at = self._now()
@@ -335,6 +338,10 @@ def _can_resume(error: LongshoreError) -> bool:
     if isinstance(error, errors.Unreachable | errors.TooManyRequests | errors.Unauthorized | errors.Forbidden):
         return True
     return error.status >= 500 and error.status != 504
+
+
+def _is_unconnected(error: LongshoreError | None) -> bool:
+    return isinstance(error, errors.Unreachable) and not error.was_sent
 
 
 def _unreadable(item: msgspec.Raw, why: msgspec.ValidationError) -> Unreadable:

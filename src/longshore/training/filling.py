@@ -24,10 +24,8 @@ from longshore.core.forward import needed
 from longshore.core.ops import Array
 from longshore.evaluation.tables.openb import Nodes, Pods
 from longshore.evaluation.tables.problem import Problem
-from longshore.policies.heuristics import fgd
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.learned import own_rows
-from longshore.training.filling_basis import search_basis
 from longshore.training.mixed_runs import LEVELS, Results, Runs, draw_runs, every, on_device, play, some
 
 FEATURES = (
@@ -56,8 +54,6 @@ FEATURES = (
 """What policies for the tables read: the node itself and what the pod would change there."""
 TIE_TOLERANCE = 1.0
 """Nodes that are nearly as good as the best go by name, which packs pods together. How large scores are is learnt."""
-_BASIS_RUNS = 4
-"""Mixes from which the directions of the search are read."""
 TRAINING_SEED, SELECTION_SEED = 10_000, 20_000
 """Mixes of one purpose never serve the other; the tables' own runs are of other seeds, and of no mix."""
 Goal = Mapping[str, Sequence[float]]
@@ -119,7 +115,6 @@ class _Ground(NamedTuple):
     num_shares: int
     mixes: Runs
     selection: Runs
-    basis: Array  # [kinds, features, directions]
 
 
 def train(
@@ -152,24 +147,23 @@ def train(
     for number, stage in enumerate(schedule.stages):
         if stage.every not in grounds:
             grounds[stage.every] = _prepare(Problem(every(nodes, stage.every), pods), model_sets, schedule)
-        num_shares, mixes, selection, basis = grounds[stage.every]
+        num_shares, mixes, selection = grounds[stage.every]
         # Its own first step size stays out of it: else every stage would be compiled anew.
         learner = Evolution(1, schedule.population, schedule.mixes, 1.0, stage.mean_rate, deviation_rate=0.3)
         state = jax.vmap(partial(learner.init, blueprint))(jax.random.split(key, len(goals)))
         state = state._replace(
-            mean=jax.tree.map(jnp.zeros_like, state.mean) if best is None else _into(basis, best),
+            mean=jax.tree.map(jnp.zeros_like, state.mean) if best is None else best,
             deviation=jax.tree.map(lambda leaf, size=stage.deviation: size * leaf, state.deviation),
         )
         # Another part of the cluster is another scale: what was best there is judged again.
         best_fitness = np.full(len(goals), -np.inf)
         for generation in range(stage.generations):
             key, own = jax.random.split(key)
-            state = _generation(learner, num_shares, state, own, mixes, weights, basis)
+            state = _generation(learner, num_shares, state, own, mixes, weights)
             if generation % schedule.judge_every == 0 or generation == stage.generations - 1:
-                mean = _out_of(basis, state.mean)
-                results = _judge(num_shares, mean, selection)
+                results = _judge(num_shares, state.mean, selection)
                 fitness = np.asarray(_fitness(weights, results).mean(axis=-1))
-                best_fitness, best = _better(best_fitness, best, fitness, mean)
+                best_fitness, best = _better(best_fitness, best, fitness, state.mean)
                 means = jax.tree.map(lambda leaf: np.asarray(leaf).mean(axis=1), results)
                 on_judged(Judged(number, generation, fitness, means))
     assert best is not None
@@ -180,8 +174,7 @@ def _prepare(problem: Problem, model_sets: Sequence[tuple[str, ...]], schedule: 
     mixes = on_device(draw_runs(problem, model_sets, range(TRAINING_SEED, TRAINING_SEED + schedule.pool)))
     held_back = range(SELECTION_SEED, SELECTION_SEED + schedule.selection)
     selection = on_device(draw_runs(problem, model_sets, held_back))
-    few = some(mixes, jnp.arange(min(_BASIS_RUNS, schedule.pool)))
-    return _Ground(problem.num_shares, mixes, selection, search_basis(few, problem.num_shares, fgd.HEURISTIC, FEATURES))
+    return _Ground(problem.num_shares, mixes, selection)
 
 
 def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
@@ -192,7 +185,7 @@ def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
 
 @partial(jax.jit, static_argnames=("learner", "num_shares"))
 def _generation(
-    learner: Evolution, num_shares: int, state: EvolutionState, key: Array, mixes: Runs, weights: Results, basis: Array
+    learner: Evolution, num_shares: int, state: EvolutionState, key: Array, mixes: Runs, weights: Results
 ) -> EvolutionState:
     """Try variants of every training on some mixes, and move their means."""
     own, drawn = jax.random.split(key)
@@ -203,7 +196,7 @@ def _generation(
 
     num_trainings = weights.allocated.shape[0]
     variants, noise = jax.vmap(learner.ask)(state, jax.random.split(own, num_trainings))
-    worth = jax.vmap(jax.vmap(fitness, in_axes=(0, None)))(_out_of(basis, variants), weights)
+    worth = jax.vmap(jax.vmap(fitness, in_axes=(0, None)))(variants, weights)
     moved: EvolutionState = jax.vmap(learner.tell)(state, noise, worth)[0]
     return moved
 
@@ -212,23 +205,6 @@ def _generation(
 def _judge(num_shares: int, tensors: Tensors, runs: Runs) -> Results:
     """Play runs with the policy of every training: [trainings, runs, levels]."""
     return jax.vmap(lambda one: play(scored_by(one), runs, num_shares))(tensors)
-
-
-def _out_of(basis: Array, found: Tensors) -> Tensors:
-    """Return the features' weights [..., features, kinds] of what was found along the directions of the search."""
-    return {name: _turned(basis, leaf) for name, leaf in found.items()}
-
-
-def _into(basis: Array, tensors: Tensors) -> Tensors:
-    """Return where in the search given weights lie; what they say about features that never differ is lost."""
-    return {name: _turned(np.linalg.pinv(basis), leaf) for name, leaf in tensors.items()}
-
-
-def _turned(basis: Array, leaf: Array) -> Array:
-    """Turn the weights of every kind; biases [..., kinds] shift all nodes alike, and stay as they are."""
-    if leaf.shape[-2:] != (basis.shape[-1], basis.shape[0]):
-        return leaf
-    return jnp.einsum("kfg,...gk->...fk", basis, leaf)
 
 
 def _fitness(weights: Results, results: Results) -> Array:

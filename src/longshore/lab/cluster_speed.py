@@ -1,0 +1,242 @@
+"""How fast pods are placed in a real cluster: `longshore schedule` beside stock kube-scheduler, one after the other.
+
+One cluster for a number of nodes, the same pods for every scheduler, all of them waiting before it is started, and gone
+before the next one. The order is turned round with every repeat, so that what grows or warms up in the cluster falls on
+all alike. Only ratios within one run mean anything.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from longshore.core.errors import InputError, UnknownNameError
+from longshore.kube.client import Client
+from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, up
+from longshore.lab.cluster.processes import memory_bytes
+from longshore.lab.cluster_speed_metrics import quantile, total
+from longshore.lab.cluster_speed_run import (
+    MODES,
+    STANDALONE,
+    Run,
+    clear,
+    exact_quantile,
+    make_part,
+    measure,
+    pods,
+    prepare,
+    settle,
+    wait_until_ready,
+)
+
+Tell = Callable[[str], None]
+MEMORY_NODES, MEMORY_PODS, MEMORY_DECISIONS = 5000, 50_000, 200
+_PODS_PER_NODE = 100
+"""At most, of the 110 that a node takes: the filters are to reject nobody."""
+_WARM_UP_PODS = 100
+
+
+@dataclass(frozen=True)
+class SpeedOptions:
+    """What is measured."""
+
+    nodes: tuple[int, ...] = (1000,)
+    pods: int = 3000
+    repeats: int = 5
+    modes: tuple[str, ...] = ("stock", STANDALONE)
+    policy: str = "kube-default"
+    """Of `standalone`: a name, or the folder of a bundle."""
+
+
+class Cell(NamedTuple):
+    """One row of the table: a mode at a size, over all repeats."""
+
+    mode: str
+    nodes: int
+    pods: int
+    pods_per_second: float
+    """Median; from the start of the scheduler's process to the last binding."""
+    decision_p50_ms: float
+    """Of all decisions of all repeats."""
+    decision_p99_ms: float
+    repeats: int
+
+
+class Pair(NamedTuple):
+    """`standalone` against a mode of kube-scheduler, run by run."""
+
+    against: str
+    nodes: int
+    ratio: float
+    """Median of the ratios."""
+    ratios: tuple[float, ...]
+    binding_ratio: float
+    """Median of the ratios between the first binding and the last, without start-up."""
+
+
+class Memory(NamedTuple):
+    """What our scheduler holds in a large cluster; resident bytes."""
+
+    nodes: int
+    pods: int
+    synced_bytes: int
+    """When it had read the cluster."""
+    decided_bytes: int
+    """After some decisions."""
+    decisions: int
+    seconds_to_ready: float
+    """From the start of the process."""
+
+
+def check(options: SpeedOptions) -> None:
+    """Refuse what cannot be measured.
+
+    Raises:
+        InputError: a number is wrong.
+        UnknownNameError: there is no such mode.
+    """
+    for mode in options.modes:
+        if mode not in MODES:
+            raise UnknownNameError("mode", mode, MODES)
+    if not options.modes or len(set(options.modes)) < len(options.modes):
+        raise InputError(f"got the modes {', '.join(options.modes) or '(none)'}, expected each at most once")
+    for what, numbers in (("nodes", options.nodes), ("pods", (options.pods,)), ("repeats", (options.repeats,))):
+        if not numbers or min(numbers) < 1:
+            raise InputError(f"got {', '.join(map(str, numbers)) or 'no'} {what}, expected at least 1")
+
+
+def measure_all(options: SpeedOptions, tell: Tell = lambda _: None) -> list[Run]:
+    """Measure every mode at every size as often as asked for; say how long it will still take.
+
+    Raises:
+        LongshoreError: the options are wrong, the cluster does not come up, or pods were not bound.
+    """
+    check(options)
+    runs: list[Run] = []
+    began, total_runs = time.monotonic(), len(options.nodes) * options.repeats * len(options.modes)
+
+    def finished(run: Run) -> None:
+        runs.append(run)
+        left = (time.monotonic() - began) / len(runs) * (total_runs - len(runs))
+        tell(f"{len(runs)} of {total_runs}: {described(run)}; about {left:.0f} s left")
+
+    for nodes in options.nodes:
+        with _cluster(nodes, tell) as cluster:
+            _measure_size(cluster, options, finished)
+    return runs
+
+
+def described(run: Run) -> str:
+    """Say in a line what came of a run."""
+    return (
+        f"{run.mode}, {run.nodes} nodes, {run.pods} pods: {run.pods_per_second:.0f} pods/s with start-up, "
+        f"{run.pods_per_second_binding:.0f} between first and last binding, decision p50 {run.decision_ms(0.5):.2f} ms, "
+        f"p99 {run.decision_ms(0.99):.2f} ms, {1000 * run.cpu_seconds / run.pods:.2f} ms of its own CPU per pod"
+    )
+
+
+def cells(runs: Sequence[Run]) -> list[Cell]:
+    """Put the repeats of each mode and size together."""
+    return [_cell([run for run in runs if (run.mode, run.nodes) == key]) for key in _keys(runs)]
+
+
+def pairs(runs: Sequence[Run]) -> list[Pair]:
+    """Compare ours with each mode of kube-scheduler, repeat by repeat."""
+    found = []
+    for against, nodes in _keys(runs):
+        theirs = [run for run in runs if (run.mode, run.nodes) == (against, nodes)]
+        ours = [run for run in runs if (run.mode, run.nodes) == (STANDALONE, nodes)]
+        if against == STANDALONE or not ours:
+            continue
+        both = list(zip(ours, theirs, strict=True))
+        ratios = tuple(mine.pods_per_second / other.pods_per_second for mine, other in both)
+        binding = [mine.pods_per_second_binding / max(other.pods_per_second_binding, 1e-9) for mine, other in both]
+        found.append(Pair(against, nodes, median(ratios), ratios, median(binding)))
+    return found
+
+
+def measure_memory(tell: Tell, nodes: int = MEMORY_NODES, count: int = MEMORY_PODS) -> Memory:
+    """Start our scheduler in a cluster full of running pods and read what it holds.
+
+    Raises:
+        LongshoreError: the cluster does not come up, or our scheduler does not get ready.
+    """
+    with _cluster(nodes, tell) as cluster:
+        names = [f"node-{index:0{len(str(nodes - 1))}}" for index in range(nodes)]
+
+        async def work(client: Client) -> Memory:
+            await prepare(client)
+            tell(f"creating {count} pods that are bound already")
+            await api.create_all(client, pods(count, lambda index: names[index % nodes], "bound"))
+            tell("waiting until KWOK has reported them all as running")
+            await settle(cluster, 600.0)
+            return await _read_memory(cluster, client, count)
+
+        return api.call(cluster.kubeconfig, work)
+
+
+async def _read_memory(cluster: LocalCluster, client: Client, count: int) -> Memory:
+    part = make_part(cluster, STANDALONE, "kube-default", cluster.folder / "speed-decisions.db")
+    began = time.monotonic()
+    cluster.start_part(part.name)
+    try:
+        await wait_until_ready(part)
+        took = time.monotonic() - began
+        process = cluster.record.parts[part.name].process
+        assert process is not None
+        await settle(cluster)
+        synced = memory_bytes(process) or 0
+        await api.create_all(client, pods(MEMORY_DECISIONS, None, "late"))
+        await settle(cluster)
+        decided = memory_bytes(process) or 0
+    finally:
+        await asyncio.to_thread(cluster.stop_part, part.name)
+    return Memory(cluster.options.nodes, count, synced, decided, MEMORY_DECISIONS, took)
+
+
+@contextmanager
+def _cluster(nodes: int, tell: Tell) -> Iterator[LocalCluster]:
+    tell(f"starting a cluster of {nodes} nodes")
+    cluster = up(ClusterOptions(name=f"speed-{os.getpid()}-{nodes}", nodes=nodes, has_scheduler=False))
+    try:
+        yield cluster
+    finally:
+        down(cluster.name)
+
+
+def _measure_size(cluster: LocalCluster, options: SpeedOptions, finished: Callable[[Run], None]) -> None:
+    count = min(options.pods, cluster.options.nodes * _PODS_PER_NODE)
+
+    async def work(client: Client) -> None:
+        await prepare(client)
+        await settle(cluster)
+        # What the API server does for the first time is not counted for whoever comes first.
+        await api.create_all(client, pods(min(count, _WARM_UP_PODS)))
+        await clear(client)
+        for repeat in range(options.repeats):
+            for mode in options.modes if repeat % 2 == 0 else reversed(options.modes):
+                finished(await measure(cluster, client, mode, count, options.policy))
+
+    api.call(cluster.kubeconfig, work)
+
+
+def _keys(runs: Sequence[Run]) -> list[tuple[str, int]]:
+    found = {(run.mode, run.nodes) for run in runs}
+    return sorted(found, key=lambda key: (key[1], MODES.index(key[0])))
+
+
+def _cell(runs: Sequence[Run]) -> Cell:
+    first = runs[0]
+    histograms = [run.durations for run in runs if run.durations is not None]
+    if histograms:
+        together = total(histograms)
+        p50, p99 = (1000 * quantile(together, share) for share in (0.5, 0.99))
+    else:
+        latencies = [each for run in runs for each in run.latencies_ms]
+        p50, p99 = (exact_quantile(latencies, share) for share in (0.5, 0.99))
+    speed = median(run.pods_per_second for run in runs)
+    return Cell(first.mode, first.nodes, first.pods, round(speed, 1), round(p50, 3), round(p99, 3), len(runs))

@@ -1,0 +1,322 @@
+"""One measurement: pods that wait, a scheduler that is started, and when each pod was bound, seen by a watch.
+
+The pods are the same for every scheduler, down to the `schedulerName`: only one scheduler runs at a time. The watch that
+takes the times belongs to the measurement, so its (small) cost is on both sides.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from longshore.core.errors import LongshoreError
+from longshore.kube.client import Client
+from longshore.kube.config import load_identity
+from longshore.kube.identity import Identity
+from longshore.lab.cluster import LocalCluster, api, parts
+from longshore.lab.cluster.local import last_lines
+from longshore.lab.cluster.processes import ProcessRecord, memory_bytes
+from longshore.lab.cluster.state import PartRecord, claim_ports
+from longshore.lab.cluster_speed_metrics import Histogram, counter, histogram, quantile
+from longshore.store.reader import DecisionReader
+
+SCHEDULER_NAME = "measured"
+"""Both sides answer to it, so that the pods need not differ."""
+NAMESPACE = "speed"
+STANDALONE = "standalone"
+STOCK: dict[str, dict[str, Any]] = {
+    "stock": {"percentageOfNodesToScore": 100},
+    "stock-sampled": {},
+}
+"""Modes of kube-scheduler: all nodes scored, and its default, by which it looks at some of them."""
+MODES = (*STOCK, STANDALONE)
+
+_PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
+_OUR_COMMAND = (sys.executable, "-c", "from longshore.cli.main import main; main()", "schedule")
+_IMMEDIATELY = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+_QUIET_SHARE, _QUIET_SECONDS = 0.15, 0.5
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+
+
+class _Pods(msgspec.Struct):
+    metadata: _Meta
+    items: list[_Pod]
+
+
+class _PodEvent(msgspec.Struct):
+    type: str
+    object: _Pod
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one scheduler did with the waiting pods."""
+
+    mode: str
+    nodes: int
+    pods: int
+    seconds: float
+    """From the start of its process to the last binding."""
+    binding_seconds: float
+    """From the first binding to the last."""
+    cpu_seconds: float
+    """Of its process."""
+    memory_bytes: int
+    """Resident, at the end."""
+    latencies_ms: tuple[float, ...] = ()
+    """Of every decision, where the decision log has them."""
+    durations: Histogram | None = None
+    """Of the decisions, where only a histogram is known."""
+
+    @property
+    def pods_per_second(self) -> float:
+        """Pods per second, start-up included."""
+        return self.pods / self.seconds
+
+    @property
+    def pods_per_second_binding(self) -> float:
+        """Pods per second between the first binding and the last."""
+        return (self.pods - 1) / self.binding_seconds if self.binding_seconds else 0.0
+
+    def decision_ms(self, share: float) -> float:
+        """Return a quantile of the decisions' durations."""
+        if self.durations is not None:
+            return 1000 * quantile(self.durations, share)
+        return exact_quantile(self.latencies_ms, share)
+
+
+def exact_quantile(values: Sequence[float], share: float) -> float:
+    """Return the value that this share of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -int(-share * len(ordered) // 1) - 1)]
+
+
+def pods(count: int, node: Callable[[int], str] | None = None, prefix: str = "pod") -> list[tuple[str, dict[str, Any]]]:
+    """Return plain pods, each with the path to create it at; they wait, or are on a node from the start."""
+    resources = {"requests": {"cpu": "100m", "memory": "128Mi"}}
+    spec = {"schedulerName": SCHEDULER_NAME, "containers": [{"name": "main", "image": "none", "resources": resources}]}
+    return [
+        (
+            _PODS,
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"{prefix}-{index:05}", "labels": {"app": "speed"}},
+                "spec": spec if node is None else {**spec, "nodeName": node(index)},
+            },
+        )
+        for index in range(count)
+    ]
+
+
+async def prepare(client: Client) -> None:
+    """Make the namespace in which the pods will be."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    await api.create_all(client, [("/api/v1/namespaces", namespace)])
+    account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
+    if not await api.until(lambda: api.answers(client, account), 60.0):
+        raise LongshoreError(f"the namespace `{NAMESPACE}` has no service account after 60 s")
+
+
+async def clear(client: Client, seconds: float = 120.0) -> None:
+    """Delete all pods and events, and return when no pod is left."""
+
+    async def are_gone() -> bool:
+        found = msgspec.json.decode(await client.request("GET", _PODS, query={"limit": "1"}), type=_Pods)
+        return not found.items
+
+    for path in (_PODS, _EVENTS):
+        await client.request("DELETE", path, body=_IMMEDIATELY, timeout_seconds=seconds)
+    if not await api.until(are_gone, seconds):
+        raise LongshoreError(f"pods of `{NAMESPACE}` are still there after {seconds:g} s")
+
+
+async def settle(cluster: LocalCluster, at_most_seconds: float = 30.0) -> None:
+    """Wait until the cluster's processes have done what they had to do, so that they do not while others are timed."""
+    ends = time.monotonic() + at_most_seconds
+    while time.monotonic() < ends:
+        before = _control_plane_seconds(cluster)
+        await asyncio.sleep(_QUIET_SECONDS)
+        if _control_plane_seconds(cluster) - before < _QUIET_SHARE * _QUIET_SECONDS:
+            return
+
+
+async def measure(cluster: LocalCluster, client: Client, mode: str, count: int, policy: str = "kube-default") -> Run:
+    """Let pods wait, start a scheduler, and stop it when all are bound; the pods are gone afterwards.
+
+    Raises:
+        LongshoreError: not all pods were bound in time, or not by this scheduler.
+    """
+    await api.create_all(client, pods(count))
+    await settle(cluster)
+    store = cluster.folder / "speed-decisions.db"
+    part = make_part(cluster, mode, policy, store)
+    try:
+        run = await _timed(cluster, client, part, mode, count)
+    finally:
+        await asyncio.to_thread(cluster.stop_part, part.name)
+    if mode == STANDALONE:
+        reader = DecisionReader(str(store))
+        decisions = reader.query(limit=10 * count)
+        reader.close()
+        latencies = tuple(one.latency_us / 1000 for one in decisions if one.latency_us is not None)
+        run = replace(run, latencies_ms=latencies)
+    for file in cluster.folder.glob(f"{store.name}*"):
+        file.unlink()
+    await clear(client)
+    await settle(cluster)
+    return run
+
+
+def make_part(cluster: LocalCluster, mode: str, policy: str, store: Path) -> PartRecord:
+    """Return the scheduler of a mode as a part of the cluster, ready to be started; none of them elects a leader."""
+    name = f"speed-{mode}"
+    claim_ports(cluster.record, [name])
+    port = cluster.record.ports[name]
+    if mode in STOCK:
+        config = {**STOCK[mode], "profiles": [{"schedulerName": SCHEDULER_NAME}]}
+        part = parts.scheduler_part(cluster.folder, name, port, config)
+    else:
+        arguments = {
+            "--policy": policy,
+            "--scheduler-name": SCHEDULER_NAME,
+            "--kubeconfig": str(cluster.kubeconfig_for("longshore-scheduler")),
+            "--metrics-address": f"127.0.0.1:{port}",
+            "--store": str(store),
+        }
+        told = [text for pair in arguments.items() for text in pair]
+        part = PartRecord(name=name, command=[*_OUR_COMMAND, *told, "--no-leader-elect"], port=port)
+    cluster.record.parts[name] = part
+    return part
+
+
+async def read_metrics(cluster: LocalCluster, part: PartRecord) -> str:
+    """Return the Prometheus page of a scheduler."""
+    server = f"127.0.0.1:{part.port}"
+    if part.name == f"speed-{STANDALONE}":
+        identity = Identity(f"http://{server}")
+    else:
+        identity = replace(load_identity(cluster.kubeconfig), server=f"https://{server}")
+    async with Client(identity) as client:
+        return (await client.request("GET", "/metrics")).decode()
+
+
+async def _timed(cluster: LocalCluster, client: Client, part: PartRecord, mode: str, count: int) -> Run:
+    listed = msgspec.json.decode(await client.request("GET", _PODS, query={"limit": "1"}), type=_Pods)
+    watch = _BindingWatch(client, listed.metadata.resource_version, count)
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watch.run())
+        await watch.is_open.wait()
+        started = time.perf_counter()
+        cluster.start_part(part.name)
+        try:
+            async with asyncio.timeout(60.0 + count / 10):
+                await watch.is_complete.wait()
+        except TimeoutError:
+            said = "\n".join(last_lines(cluster.log(part.name)))
+            raise LongshoreError(
+                f"{mode} bound {len(watch.moments)} of {count} pods in time; it said:\n{said}"
+            ) from None
+        finally:
+            watching.cancel()
+    process = cluster.record.parts[part.name].process
+    assert process is not None
+    memory = memory_bytes(process) or 0
+    page = await _page_with(cluster, part, count)
+    moments = sorted(watch.moments.values())
+    durations = None
+    if mode in STOCK:
+        durations = histogram(page, "scheduler_scheduling_algorithm_duration_seconds")
+    return Run(
+        *(mode, cluster.options.nodes, count, moments[-1] - started, moments[-1] - moments[0]),
+        *(cpu_seconds(process), memory),
+        durations=durations,
+    )
+
+
+async def _page_with(cluster: LocalCluster, part: PartRecord, count: int) -> str:
+    """Return the metrics once they show so many pods bound: by this process, and by nobody else."""
+    page, found = "", 0.0
+
+    async def is_counted() -> bool:
+        nonlocal page, found
+        page = await read_metrics(cluster, part)
+        found = counter(page, "scheduler_schedule_attempts_total", result="scheduled")
+        return found >= count
+
+    if not await api.until(is_counted, 10.0):
+        raise LongshoreError(f"{part.name} says that it bound {found:g} pods, expected {count}")
+    return page
+
+
+class _BindingWatch:
+    """Notes when each pod gets its node."""
+
+    def __init__(self, client: Client, version: str, count: int) -> None:
+        self.moments: dict[str, float] = {}
+        self.is_open, self.is_complete = asyncio.Event(), asyncio.Event()
+        self._client, self._version, self._count = client, version, count
+        self._decode = msgspec.json.Decoder(_PodEvent).decode
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        query = {"watch": "1", "resourceVersion": self._version, "timeoutSeconds": "3600"}
+        stream = self._client.stream(_PODS, query, idle_seconds=3600.0)
+        self.is_open.set()
+        async with contextlib.aclosing(stream):  # type: ignore[type-var]
+            async for lines in stream:
+                now = time.perf_counter()
+                for line in lines:
+                    pod = self._decode(line).object
+                    if pod.spec.node_name:
+                        self.moments.setdefault(pod.metadata.name, now)
+                if len(self.moments) >= self._count:
+                    self.is_complete.set()
+
+
+def cpu_seconds(process: ProcessRecord) -> float:
+    """Return the processor time that a process has used, its children not included."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _control_plane_seconds(cluster: LocalCluster) -> float:
+    found = 0.0
+    for part in cluster.record.parts.values():
+        if part.process is not None:
+            with contextlib.suppress(OSError):
+                found += cpu_seconds(part.process)
+    return found
+
+
+async def wait_until_ready(part: PartRecord, seconds: float = 120.0) -> None:
+    """Wait until our scheduler has read the cluster.
+
+    Raises:
+        LongshoreError: it has not in time.
+    """
+    async with Client(Identity(f"http://127.0.0.1:{part.port}")) as client:
+        if not await api.until(lambda: api.answers(client, "/readyz"), seconds):
+            raise LongshoreError(f"{part.name} is not ready after {seconds:g} s")
