@@ -1,7 +1,7 @@
 """One measurement: pods that wait, a scheduler that is started, and when each pod was bound, seen by a watch.
 
-The pods are the same for every scheduler, down to the `schedulerName`: only one scheduler runs at a time. The watch that
-takes the times belongs to the measurement, so its (small) cost is on both sides.
+The pods are the same for every scheduler, down to the `schedulerName`: only one scheduler runs at a time. The watch
+that takes the times belongs to the measurement, so its (small) cost is on both sides.
 """
 
 import asyncio

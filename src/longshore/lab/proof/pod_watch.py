@@ -34,6 +34,7 @@ class PodWatch:
     def __init__(self) -> None:
         self.sightings: dict[str, Sighting] = {}
         self._changed = asyncio.Event()
+        self._unseen: set[str] = set()
 
     def deliver(self, batch: Batch) -> None:
         """Take a batch of the watch."""
@@ -81,8 +82,6 @@ class PodWatch:
                 seen.is_unschedulable = condition.status == "False" and condition.reason == "Unschedulable"
                 seen.message = condition.message
         seen.is_gone = kind == "DELETED"
-
-    _unseen: set[str] = set()
 
 
 @contextlib.asynccontextmanager
