@@ -15,7 +15,7 @@ from longshore.core.labels import Requirement, Selector
 from longshore.core.pod import AffinityTerm, Pod, SpreadConstraint
 from longshore.core.snapshot import Snapshot
 from longshore.deciding.budgets import violating
-from longshore.deciding.preempt import Preemption, Running, Search, eligibility, preempt
+from longshore.deciding.preempt import Preemption, Running, Search, eligibility, fit_message, preempt
 from longshore.deciding.trial_room import Move
 from longshore.kube.context import DisruptionBudget
 
@@ -366,3 +366,10 @@ def test_random_clusters_agree_with_the_slow_twin(kind: str):
             assert {victim.pod.name for victim in found.victims} == want[best[5]][6]
             assert found.num_violations == best[0]
     assert outcomes[False] >= 5
+
+
+def test_a_reason_is_counted_and_one_that_is_not_about_nodes_is_not():
+    assert fit_message(3, {"Too many pods": 1, "Insufficient cpu": 2}) == (
+        "0/3 nodes are available: 1 Too many pods, 2 Insufficient cpu."
+    )
+    assert fit_message(3, {"pod affinity terms conflict": 3}) == "0/3 nodes are available: pod affinity terms conflict."

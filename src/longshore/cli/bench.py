@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longshore.cli import bench_proof
 from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.output import JsonOption, emit, note, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from longshore.lab.cluster_speed import Cell, Pair
     from longshore.lab.training_speed import Race
 
 Workers = Annotated[int, typer.Option(help="Processes; each also runs an oracle of its own.", min=1)]
@@ -23,6 +25,8 @@ def register(app: typer.Typer) -> None:
     group.command(name="simulator")(simulator)
     group.command(name="inference")(inference)
     group.command(name="training")(training)
+    group.command(name="cluster")(cluster)
+    group.command(name="live-oracle")(bench_proof.live_oracle)
     app.add_typer(group, name="bench")
 
 
@@ -157,6 +161,59 @@ def training(
         "compared": compared,
     }
     emit(json_mode, payload, lambda: _render_training(races, compared))
+
+
+def cluster(
+    nodes: Annotated[str, typer.Option(help="Cluster sizes, with commas between them.")] = "1000",
+    pods: Annotated[int, typer.Option(help="Waiting pods; fewer where the nodes cannot take them.", min=1)] = 3000,
+    repeats: Annotated[int, typer.Option(help="Runs of every mode at every size.", min=1)] = 5,
+    modes: Annotated[
+        str, typer.Option(help="Of stock, stock-sampled and standalone, with commas between them.")
+    ] = "stock,standalone",
+    policy: Annotated[str, typer.Option(help="Of standalone: a name, or the folder of a bundle.")] = "kube-default",
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Read what ours holds with 5,000 nodes and 50,000 pods, instead.")
+    ] = False,
+    json_mode: JsonOption = False,
+) -> None:
+    """Time `longshore schedule` and stock kube-scheduler in turn on one real cluster, pods waiting before each starts.
+
+    Modes: `stock` looks at all nodes, `stock-sampled` at some of them, as is its default; `standalone` is ours and
+    looks at all. A decision's time is exact for ours (decision log) and interpolated in the buckets of its own
+    histogram for kube-scheduler.
+    """
+    import os
+
+    from longshore.lab import cluster_speed
+
+    load = os.getloadavg()[0]
+    if memory:
+        held = cluster_speed.measure_memory(note)
+        payload: dict[str, object] = {"cells": [], "memory": held._asdict(), "load_average": load}
+        emit(json_mode, payload, lambda: write_table(held._fields, [tuple(map(_number, held))]))
+        return
+    options = cluster_speed.SpeedOptions(
+        tuple(cluster_speed.sizes(nodes)), pods, repeats, tuple(filter(None, modes.split(","))), policy
+    )
+    runs = cluster_speed.measure_all(options, note)
+    cells, pairs = cluster_speed.cells(runs), cluster_speed.pairs(runs)
+    payload = {
+        "cells": [cell._asdict() for cell in cells],
+        "pairs": [pair._asdict() for pair in pairs],
+        "runs": [run.summary() for run in runs],
+        "load_average": load,
+    }
+    emit(json_mode, payload, lambda: _render_cluster(cells, pairs))
+
+
+def _render_cluster(cells: "Sequence[Cell]", pairs: "Sequence[Pair]") -> None:
+    write_table(cells[0]._fields, [tuple(map(_number, cell)) for cell in cells])
+    for pair in pairs:
+        each = " ".join(f"{ratio:.2f}" for ratio in pair.ratios)
+        print(
+            f"{pair.nodes} nodes: standalone {pair.ratio:.2f} times {pair.against} (median of {each}); "
+            f"{pair.binding_ratio:.2f} times from the first binding to the last"
+        )
 
 
 def _render_training(races: "Sequence[Race]", compared: "Sequence[Mapping[str, object]]") -> None:

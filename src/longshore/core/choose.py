@@ -25,12 +25,15 @@ def choose(
     node is better than waiting: where all are below 0 the pod waits. No number at all is no reason to wait.
     """
     xp = namespace(feasible)
-    if xp is np and not has_random_ties and not may_defer:
+    if xp is np and not may_defer:
         worth = np.where(feasible, scores, -np.inf)
         best = worth.max(initial=-np.inf)
         if best > -np.inf:  # the usual case, in few calls; not so if any score is no number
             nodes = (worth >= best - tie_tolerance).nonzero()[0]
-            return nodes[arrays.nodes.name_rank[nodes].argmin()]
+            ranks = arrays.nodes.name_rank[nodes]
+            if has_random_ties:
+                ranks = hash_uint32(arrays.state.seed, arrays.state.step, ranks)
+            return nodes[ranks.argmin()]
     # A score that is no number counts as the worst: it must not win, and above all not let an infeasible node win.
     worth = xp.where(feasible & ~xp.isnan(scores), scores, -xp.inf)
     best = worth.max()

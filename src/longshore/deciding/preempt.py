@@ -27,6 +27,7 @@ node costs a look at all of them."""
 _PRIORITY_OFFSET = 2**31
 """Added to every priority before summing, so that more victims of a negative priority never weigh less."""
 
+CONFLICT = "pod affinity terms conflict"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
 
@@ -212,5 +213,10 @@ def _preference(victims: Sequence[Running], num_violations: int, name: str) -> t
 
 def fit_message(num_nodes: int, reasons: Mapping[str, int]) -> str:
     """Say why no node fits, in the words of upstream's FailedScheduling event."""
-    counted = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items() if count))
+    counted = ", ".join(sorted(_counted(reason, count) for reason, count in reasons.items() if count))
     return f"0/{num_nodes} nodes are available:" + (f" {counted}." if counted else "")
+
+
+def _counted(reason: str, count: int) -> str:
+    """Write a reason with its nodes; upstream counts none where the pod is refused before nodes are looked at."""
+    return reason if reason == CONFLICT else f"{count} {reason}"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 """The content type of a patch that knows the keys of lists (conditions by their type)."""
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+"""What a watcher accepts who reads names alone: the server writes a tenth of it."""
 
 _REPEATABLE = ("GET", "PUT", "DELETE")
 _FIRST_WAIT_SECONDS = 1.0
@@ -36,12 +38,18 @@ class Client:
     """Speaks to one API server as one identity; `async with Client(identity) as client`."""
 
     def __init__(
-        self, identity: Identity, *, user_agent: str = f"longshore/{__version__}", max_connections: int = 100
+        self,
+        identity: Identity,
+        *,
+        user_agent: str = f"longshore/{__version__}",
+        max_connections: int = 100,
+        accept: str = "application/json",
     ) -> None:
+        """Take whom to speak to and as whom; `accept` may ask for less of every object (`METADATA_ONLY`)."""
         self.identity = identity
         self._max_connections = max_connections
         # No compression: the list of a large cluster costs more time to pack and unpack than to send.
-        self._plain = {"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"}
+        self._plain = {"User-Agent": user_agent, "Accept": accept, "Accept-Encoding": "identity"}
         self._session: aiohttp.ClientSession | None = None
         self._shown: tuple[str | None, Certificate | None] | None = None
         self._headers = self._plain

@@ -92,6 +92,18 @@ class Memory(NamedTuple):
     """From the start of the process."""
 
 
+def sizes(text: str) -> list[int]:
+    """Read cluster sizes such as `10,100,1000`.
+
+    Raises:
+        InputError: one of them is no number.
+    """
+    found = text.split(",")
+    if not all(one.strip().isascii() and one.strip().isdigit() for one in found):
+        raise InputError(f"got the sizes `{text}`, expected numbers of nodes", "for instance `--nodes 10,100,1000`")
+    return [int(one) for one in found]
+
+
 def check(options: SpeedOptions) -> None:
     """Refuse what cannot be measured.
 
@@ -134,7 +146,7 @@ def described(run: Run) -> str:
     """Say in a line what came of a run."""
     return (
         f"{run.mode}, {run.nodes} nodes, {run.pods} pods: {run.pods_per_second:.0f} pods/s with start-up, "
-        f"{run.pods_per_second_binding:.0f} between first and last binding, decision p50 {run.decision_ms(0.5):.2f} ms, "
+        f"{run.pods_per_second_binding:.0f} from first to last binding, decision p50 {run.decision_ms(0.5):.2f} ms, "
         f"p99 {run.decision_ms(0.99):.2f} ms, {1000 * run.cpu_seconds / run.pods:.2f} ms of its own CPU per pod"
     )
 

@@ -17,9 +17,12 @@ from typing import Any
 import msgspec
 
 from longshore.core.errors import LongshoreError
+from longshore.kube import wire
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.identity import Identity
+from longshore.kube.reflector import Batch, Reflector
+from longshore.kube.resources import Resource
 from longshore.lab.cluster import LocalCluster, api, parts
 from longshore.lab.cluster.local import last_lines
 from longshore.lab.cluster.processes import ProcessRecord, memory_bytes
@@ -46,28 +49,15 @@ _QUIET_SHARE, _QUIET_SECONDS = 0.15, 0.5
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class _Meta(msgspec.Struct, rename="camel"):
-    name: str = ""
-    resource_version: str = ""
+class _Named(msgspec.Struct):
+    metadata: wire.ObjectMeta
 
 
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
+class _List(msgspec.Struct):
+    items: list[_Named]
 
 
-class _Pod(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-
-
-class _Pods(msgspec.Struct):
-    metadata: _Meta
-    items: list[_Pod]
-
-
-class _PodEvent(msgspec.Struct):
-    type: str
-    object: _Pod
+_BOUND_PODS = Resource("pods", "Pod", "v1", _Named, field_selector="spec.nodeName!=")
 
 
 @dataclass(frozen=True)
@@ -107,6 +97,22 @@ class Run:
         return exact_quantile(self.latencies_ms, share)
 
 
+    def summary(self) -> dict[str, object]:
+        """Return the figures without the single decisions."""
+        return {
+            "mode": self.mode,
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "pods_per_second": self.pods_per_second,
+            "pods_per_second_binding": self.pods_per_second_binding,
+            "seconds": self.seconds,
+            "decision_p50_ms": self.decision_ms(0.5),
+            "decision_p99_ms": self.decision_ms(0.99),
+            "cpu_seconds": self.cpu_seconds,
+            "memory_bytes": self.memory_bytes,
+        }
+
+
 def exact_quantile(values: Sequence[float], share: float) -> float:
     """Return the value that this share of the values does not exceed."""
     ordered = sorted(values)
@@ -144,7 +150,7 @@ async def clear(client: Client, seconds: float = 120.0) -> None:
     """Delete all pods and events, and return when no pod is left."""
 
     async def are_gone() -> bool:
-        found = msgspec.json.decode(await client.request("GET", _PODS, query={"limit": "1"}), type=_Pods)
+        found = msgspec.json.decode(await client.request("GET", _PODS, query={"limit": "1"}), type=_List)
         return not found.items
 
     for path in (_PODS, _EVENTS):
@@ -224,23 +230,18 @@ async def read_metrics(cluster: LocalCluster, part: PartRecord) -> str:
 
 
 async def _timed(cluster: LocalCluster, client: Client, part: PartRecord, mode: str, count: int) -> Run:
-    listed = msgspec.json.decode(await client.request("GET", _PODS, query={"limit": "1"}), type=_Pods)
-    watch = _BindingWatch(client, listed.metadata.resource_version, count)
-    async with asyncio.TaskGroup() as group:
-        watching = group.create_task(watch.run())
-        await watch.is_open.wait()
+    async with Client(load_identity(cluster.kubeconfig), accept=METADATA_ONLY) as watcher:
+        started, moments = await _start_and_watch(cluster, watcher, part, mode, count)
         started = time.perf_counter()
         cluster.start_part(part.name)
-        try:
-            async with asyncio.timeout(60.0 + count / 10):
-                await watch.is_complete.wait()
-        except TimeoutError:
-            said = "\n".join(last_lines(cluster.log(part.name)))
-            raise LongshoreError(
-                f"{mode} bound {len(watch.moments)} of {count} pods in time; it said:\n{said}"
-            ) from None
-        finally:
-            watching.cancel()
+        async with asyncio.timeout(60.0 + count / 10):
+            await watch.is_complete.wait()
+    except TimeoutError:
+        said = "\n".join(last_lines(cluster.log(part.name)))
+        raise LongshoreError(f"{mode} bound {len(watch.moments)} of {count} pods in time; it said:\n{said}") from None
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
     process = cluster.record.parts[part.name].process
     assert process is not None
     memory = memory_bytes(process) or 0
@@ -274,26 +275,19 @@ async def _page_with(cluster: LocalCluster, part: PartRecord, count: int) -> str
 class _BindingWatch:
     """Notes when each pod gets its node."""
 
-    def __init__(self, client: Client, version: str, count: int) -> None:
+    def __init__(self, client: Client, count: int) -> None:
         self.moments: dict[str, float] = {}
-        self.is_open, self.is_complete = asyncio.Event(), asyncio.Event()
-        self._client, self._version, self._count = client, version, count
-        self._decode = msgspec.json.Decoder(_PodEvent).decode
+        self.is_complete = asyncio.Event()
+        self._count = count
+        # The server ends a watch when it has no time to serve it; a reflector goes on where it was.
+        self.reflector = Reflector(client, _BOUND_PODS, self._take)
 
-    async def run(self) -> None:
-        """Watch until cancelled."""
-        query = {"watch": "1", "resourceVersion": self._version, "timeoutSeconds": "3600"}
-        stream = self._client.stream(_PODS, query, idle_seconds=3600.0)
-        self.is_open.set()
-        async with contextlib.aclosing(stream):  # type: ignore[type-var]
-            async for lines in stream:
-                now = time.perf_counter()
-                for line in lines:
-                    pod = self._decode(line).object
-                    if pod.spec.node_name:
-                        self.moments.setdefault(pod.metadata.name, now)
-                if len(self.moments) >= self._count:
-                    self.is_complete.set()
+    def _take(self, batch: Batch) -> None:
+        now = time.perf_counter()
+        for event in batch.events:
+            self.moments.setdefault(event.object.metadata.name, now)
+        if len(self.moments) >= self._count:
+            self.is_complete.set()
 
 
 def cpu_seconds(process: ProcessRecord) -> float:

@@ -1,4 +1,4 @@
-"""An oracle's case as objects that a real API server takes: what it wants beside, and what it would decide itself. Pure.
+"""An oracle's case as objects that a real API server takes, with what it insists on beside. Pure.
 
 What a live cluster cannot show is said by `why_not_live`; everything else of a case stays as it is drawn.
 """
@@ -26,6 +26,7 @@ _PATHS: Final = {
     "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers",
     "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
     "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
 }
 
 
@@ -76,7 +77,7 @@ def why_not_live(case: Json) -> str | None:
 
 def live_case(case: Json) -> LiveCase:
     """Turn a case into what is written."""
-    objects, statuses, terminating = [], [], []
+    objects, statuses, terminating = _runtime_classes(case), [], []
     for item in sorted(case["items"], key=lambda item: item["kind"] == "Pod"):
         if item["kind"] == "Namespace":
             continue  # always there: a pod cannot be in none
@@ -114,7 +115,30 @@ def _live_pod(item: Json) -> Json:
     priority = spec.pop("priority", 0)
     if priority:
         spec["priorityClassName"] = PRIORITIES[priority]
+    if "runtimeClassName" in spec:
+        spec["runtimeClassName"] = _runtime_name(spec)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _runtime_classes(case: Json) -> list[Json]:
+    """Return the classes of which the pods' overheads come: the server compares the two."""
+    pods = [case["pod"], *(item for item in case["items"] if item["kind"] == "Pod")]
+    specs = {_runtime_name(pod["spec"]): pod["spec"] for pod in pods if "runtimeClassName" in pod["spec"]}
+    return [
+        {
+            "apiVersion": "node.k8s.io/v1",
+            "kind": "RuntimeClass",
+            "metadata": {"name": name},
+            "handler": "proof",
+            **({"overhead": {"podFixed": spec["overhead"]}} if "overhead" in spec else {}),
+        }
+        for name, spec in specs.items()
+    ]
+
+
+def _runtime_name(spec: Json) -> str:
+    overhead = "".join(f"-{name}-{amount}" for name, amount in sorted(spec.get("overhead", {}).items()))
+    return f"{spec['runtimeClassName']}{overhead}".lower()
 
 
 def _with_template(item: Json) -> Json:

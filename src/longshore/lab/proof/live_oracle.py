@@ -9,24 +9,21 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from longshore.core.errors import LongshoreError
-from longshore.deciding.live_policy import find_live_policy
-from longshore.deciding.metrics import SchedulerMetrics
-from longshore.deciding.service import Service, Settings, Surroundings
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import ClusterOptions, LocalCluster, down, up
-from longshore.lab.cluster import api, parts
+from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, parts, up
 from longshore.lab.cluster.state import claim_ports
 from longshore.lab.oracle.cases import describe, make_case
 from longshore.lab.oracle.compare import OwnAnswer, answer
 from longshore.lab.proof.live_case import Json, LiveCase, live_case, surroundings, why_not_live, with_scheduler
+from longshore.lab.proof.own_scheduler import running_scheduler
 from longshore.lab.proof.pod_watch import PodWatch, watching
 from longshore.lab.proof.stage import RefusedError, Stage
 from longshore.lab.proof.stock_log import LOG_ARGUMENTS, LogTail, final_scores
@@ -37,7 +34,9 @@ _SETTLE_SECONDS, _LONG_SETTLE_SECONDS = 0.1, 2.0
 """A scheduler's watches of several resources are not in step: so long they get before the pod comes."""
 _ANSWER_SECONDS = 30.0
 _CLAIMS = "no new claims to deallocate, "
-"""What stock's DynamicResources plugin adds to messages; longshore has no such plugin."""
+_FAILED_CLAIMS = " not found"
+"""What stock's plugin DynamicResources, which longshore does not have, says about preemption; the second where another
+plugin has refused the pod before the nodes: it fails then, and nothing is said about preemption."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class LiveResult:
 def difference(own: OwnAnswer, stock: Placed, ours: Placed) -> str | None:
     """Say where stock kube-scheduler, our scheduler and our scores of the same objects differ first; None = nowhere."""
     if stock.node is None or ours.node is None:
-        if stock != ours:
+        if stock.node != ours.node or not _says_the_same(stock.message, ours.message):
             return f"stock {stock}, ours {ours}"
         return None if not own.feasible else f"both wait, and our filters let {sorted(own.feasible)} pass"
     # With one feasible node it scores nothing.
@@ -98,6 +97,12 @@ def difference(own: OwnAnswer, stock: Placed, ours: Placed) -> str | None:
     return None
 
 
+def _says_the_same(stock: str, ours: str) -> bool:
+    if stock.endswith(_FAILED_CLAIMS):
+        return stock.removesuffix(_FAILED_CLAIMS) == ours.partition(" preemption:")[0]
+    return stock.replace(_CLAIMS, "") == ours
+
+
 def best_of(totals: dict[str, int]) -> set[str]:
     """Return the nodes with the highest score."""
     highest = max(totals.values())
@@ -106,7 +111,7 @@ def best_of(totals: dict[str, int]) -> set[str]:
 
 @contextlib.contextmanager
 def cluster_without_controllers(name: str | None = None) -> Iterator[LocalCluster]:
-    """Give a cluster of API server and stock kube-scheduler alone, so that nobody changes or tidies a case's objects."""
+    """Give a cluster of API server and stock kube-scheduler alone: nobody else changes or tidies a case's objects."""
     cluster = up(ClusterOptions(name=name or f"proof-{os.getpid()}", nodes=0, has_scheduler=False))
     try:
         for part in ("kube-controller-manager", "kwok"):
@@ -121,14 +126,13 @@ def cluster_without_controllers(name: str | None = None) -> Iterator[LocalCluste
         down(cluster.name)
 
 
-async def prove_live(
-    cluster: LocalCluster, cases: int, seed: int, progress: Callable[[int, int], None]
-) -> LiveResult:
+async def prove_live(cluster: LocalCluster, cases: int, seed: int, progress: Callable[[int, int], None]) -> LiveResult:
     """Run cases of a seed until so many were compared; `progress` hears how many are done and how many differ."""
     started, result = time.perf_counter(), LiveResult()
     async with Client(load_identity(cluster.kubeconfig)) as client, watching(client) as watch:
         await _prepare(client)
-        async with _our_scheduler(cluster):
+        ours = Client(load_identity(cluster.kubeconfig_for("longshore-scheduler")))
+        async with ours, running_scheduler(ours, OURS):
             proof = _Proof(cluster, Stage(client), watch, result)
             index = 0
             while result.cases < cases:
@@ -142,28 +146,6 @@ async def prove_live(
 async def _prepare(client: Client) -> None:
     for path, content in surroundings():
         await api.create_all(client, [(path, content)])
-
-
-@contextlib.asynccontextmanager
-async def _our_scheduler(cluster: LocalCluster) -> AsyncIterator[None]:
-    """Run our scheduler, with its own rights, for as long as the block runs."""
-    stop, leads = asyncio.Event(), asyncio.Event()
-    settings = Settings(scheduler_name=OURS, elects_leader=False, identity="proof")
-    around = Surroundings(SchedulerMetrics(), lambda said: leads.set() if "scheduling pods" in said else None, stop)
-    async with Client(load_identity(cluster.kubeconfig_for("longshore-scheduler"))) as client:
-        service = Service(client, find_live_policy("kube-default"), settings, around)
-        task, waiting = asyncio.create_task(service.run()), asyncio.create_task(leads.wait())
-        try:
-            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                task.result()
-            yield
-            stop.set()
-            await task
-        finally:
-            task.cancel()
-            waiting.cancel()
-            await asyncio.gather(task, waiting, return_exceptions=True)
 
 
 class _Proof:
@@ -228,6 +210,6 @@ class _Proof:
             await self._stage.remove(created)
         seen = sightings.pop(uid)
         if not seen.nodes:
-            return created, Placed(None, seen.message.replace(_CLAIMS, ""))
+            return created, Placed(None, seen.message)
         scores: dict[str, Any] = final_scores(tail.read(), name) if scheduler == STOCK else {}
         return created, Placed(seen.nodes[0], scores=scores)

@@ -1,4 +1,4 @@
-"""The pods of a cluster watched from the side: where each was seen bound, and what was said about it, as it happened."""
+"""The pods of a cluster watched from the side: where each was seen bound, and what was said about it."""
 
 import asyncio
 import contextlib

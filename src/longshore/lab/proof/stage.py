@@ -13,7 +13,12 @@ from longshore.lab.proof.live_case import Json, LiveCase, collection, path
 
 _AT_ONCE = 16
 _MERGE = "application/merge-patch+json"
-_AT_ONCE_GONE = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+_AT_ONCE_GONE = {
+    "kind": "DeleteOptions",
+    "apiVersion": "v1",
+    "gracePeriodSeconds": 0,
+    "propagationPolicy": "Background",
+}
 _PROTECTED = ("PersistentVolume", "PersistentVolumeClaim")
 
 

@@ -6,7 +6,9 @@ from typing import Final
 
 LOG_ARGUMENTS: Final = ("--vmodule=schedule_one=10",)
 """Beside its normal log: one line for every node and pod, from the file that adds the scores up."""
-_SCORE = re.compile(r"Calculated node's final score for pod\" pod=\"(?P<pod>[^\"]+)\" node=\"(?P<node>[^\"]+)\" score=(?P<score>-?\d+)")
+_SCORE = re.compile(
+    r"Calculated node's final score for pod\" pod=\"(?P<pod>[^\"]+)\" node=\"(?P<node>[^\"]+)\" score=(?P<score>-?\d+)"
+)
 
 
 def final_scores(lines: str, pod: str) -> dict[str, int]:

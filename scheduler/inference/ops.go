@@ -1,0 +1,383 @@
+package inference
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// run works a program out. The values of nodes lie row by row.
+type run struct {
+	program  *program
+	numNodes int
+	data     [][]float32 // by value
+	partials []float32   // [blocks, program.partials]: what the pools of each block have found
+	weights  []float32   // scratch of `mixed`
+	sums     []float64   // scratch of pools over zones
+	// What the network is told about nodes beside the rows.
+	zones    []int // numbers of the nodes' zones, 0 = none
+	numZones int
+	zoneSize []float64
+	near     func(node int) []nearZone
+	app      []float64
+	order    []int // nodes by name
+}
+
+// resize makes room for a number of nodes.
+func (r *run) resize(numNodes int) {
+	r.numNodes = numNodes
+	if r.data == nil {
+		r.data = make([][]float32, len(r.program.values))
+	}
+	for i, one := range r.program.values {
+		length := one.width
+		if one.isPerNode {
+			length *= numNodes
+		}
+		r.data[i] = zeroed(r.data[i], length)
+	}
+	r.partials = zeroed(r.partials, r.numBlocks()*r.program.partials)
+}
+
+func (r *run) numBlocks() int { return (r.numNodes + blockSize - 1) / blockSize }
+
+// at returns the numbers of some nodes, or of the cluster, and how many belong to each node: 0 = the same for all.
+func (r *run) at(number, from, to int) ([]float32, int) {
+	one := r.program.values[number]
+	if !one.isPerNode {
+		return r.data[number], 0
+	}
+	return r.data[number][from*one.width : to*one.width], one.width
+}
+
+// block runs a stage on some nodes.
+func (r *run) block(s *stage, block int) {
+	from := block * blockSize
+	to := min(from+blockSize, r.numNodes)
+	for i := range s.rows {
+		r.operate(&s.rows[i], from, to)
+	}
+	for i := range s.pools {
+		r.pool(&s.pools[i], block, from, to)
+	}
+}
+
+// before runs what a stage does for the whole cluster at once.
+func (r *run) before(s *stage) {
+	for i := range s.before {
+		r.operate(&s.before[i], 0, 1)
+	}
+}
+
+// operate runs one operation on the nodes from..to, or, where its output is of the cluster, once.
+func (r *run) operate(o *op, from, to int) {
+	out, _ := r.at(o.output, from, to)
+	in, step := r.at(o.inputs[0], from, to)
+	width, rows := r.program.values[o.output].width, to-from
+	if !r.program.values[o.output].isPerNode {
+		rows = 1
+	}
+	switch o.kind {
+	case "linear":
+		multiply(in, out, o.matrix, o.vector, rows, r.program.values[o.inputs[0]].width, width)
+	case "relu":
+		for i, v := range in {
+			out[i] = max(v, 0)
+		}
+	case "tanh":
+		for i, v := range in {
+			out[i] = float32(math.Tanh(float64(v)))
+		}
+	case "scale":
+		for row := range rows {
+			for j, v := range o.vector {
+				out[row*width+j] = in[row*step+j] * v
+			}
+		}
+	case "add":
+		r.add(o, out, rows, width, from, to)
+	case "concat":
+		r.concat(o, out, rows, width, from, to)
+	case "outer":
+		other, otherStep := r.at(o.inputs[1], from, to)
+		outer(out, in, other, rows, step, otherStep, r.program.values[o.inputs[0]].width, r.program.values[o.inputs[1]].width)
+	case "mixed":
+		r.mixed(o, out, in, rows, step, from, to)
+	}
+}
+
+// multiply computes out = in · matrix + vector for some rows; the matrix has one row for each output. Two rows and four
+// outputs at a time: every number that is read is then used several times.
+func multiply(in, out, matrix, vector []float32, rows, height, width int) {
+	row := 0
+	for ; row+2 <= rows; row += 2 {
+		a, b := in[row*height:][:height], in[(row+1)*height:][:height]
+		y, z := out[row*width:][:width], out[(row+1)*width:][:width]
+		j := 0
+		for ; j+4 <= width; j += 4 {
+			w0, w1 := matrix[j*height:][:len(a)], matrix[(j+1)*height:][:len(a)]
+			w2, w3 := matrix[(j+2)*height:][:len(a)], matrix[(j+3)*height:][:len(a)]
+			b := b[:len(a)]
+			var a0, a1, a2, a3, b0, b1, b2, b3 float32
+			for i, x := range a {
+				u := b[i]
+				p, q, r, s := w0[i], w1[i], w2[i], w3[i]
+				a0 += x * p
+				b0 += u * p
+				a1 += x * q
+				b1 += u * q
+				a2 += x * r
+				b2 += u * r
+				a3 += x * s
+				b3 += u * s
+			}
+			y[j], y[j+1], y[j+2], y[j+3] = a0+vector[j], a1+vector[j+1], a2+vector[j+2], a3+vector[j+3]
+			z[j], z[j+1], z[j+2], z[j+3] = b0+vector[j], b1+vector[j+1], b2+vector[j+2], b3+vector[j+3]
+		}
+		for ; j < width; j++ {
+			y[j] = dot(a, matrix[j*height:][:height]) + vector[j]
+			z[j] = dot(b, matrix[j*height:][:height]) + vector[j]
+		}
+	}
+	for ; row < rows; row++ {
+		a := in[row*height:][:height]
+		for j := range width {
+			out[row*width+j] = dot(a, matrix[j*height:][:height]) + vector[j]
+		}
+	}
+}
+
+// dot adds up products, four sums side by side: each addition else waits for the one before it.
+func dot(a, b []float32) float32 {
+	var s0, s1, s2, s3 float32
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return (s0 + s1) + (s2 + s3)
+}
+
+func (r *run) add(o *op, out []float32, rows, width, from, to int) {
+	for number, input := range o.inputs {
+		in, step := r.at(input, from, to)
+		for row := range rows {
+			given, sum := in[row*step:][:width], out[row*width:][:width]
+			for j, v := range given {
+				if number == 0 {
+					sum[j] = v
+				} else {
+					sum[j] += v
+				}
+			}
+		}
+	}
+}
+
+func (r *run) concat(o *op, out []float32, rows, width, from, to int) {
+	place := 0
+	for _, input := range o.inputs {
+		in, step := r.at(input, from, to)
+		wide := r.program.values[input].width
+		for row := range rows {
+			copy(out[row*width+place:][:wide], in[row*step:][:wide])
+		}
+		place += wide
+	}
+}
+
+func outer(out, a, b []float32, rows, stepA, stepB, wideA, wideB int) {
+	for row := range rows {
+		for i := range wideA {
+			for j := range wideB {
+				out[(row*wideA+i)*wideB+j] = a[row*stepA+i] * b[row*stepB+j]
+			}
+		}
+	}
+}
+
+// mixed multiplies rows by a vector that is mixed from the columns of a matrix.
+func (r *run) mixed(o *op, out, in []float32, rows, step, from, to int) {
+	mix, mixStep := r.at(o.inputs[1], from, to)
+	wide, sets := r.program.values[o.inputs[0]].width, r.program.values[o.inputs[1]].width
+	for row := range rows {
+		given := mix[row*mixStep:][:sets]
+		sum := dot(given, o.vector)
+		x := in[row*step:][:wide]
+		var total float32
+		for i, v := range x {
+			if v != 0 {
+				total += v * dot(given, o.matrix[i*sets:][:sets])
+			}
+		}
+		out[row] = total + sum
+	}
+}
+
+// pool takes some nodes into what is pooled over all.
+func (r *run) pool(o *op, block, from, to int) {
+	if o.kind != "mean_nodes" && o.kind != "max_nodes" {
+		return // worked out when the stage is over
+	}
+	in, width := r.at(o.inputs[0], from, to)
+	found := r.partials[block*r.program.partials+o.partial:][:r.program.values[o.output].width]
+	copy(found, in)
+	for row := width; row < len(in); row += width {
+		given := in[row:][:len(found)]
+		if o.kind == "max_nodes" {
+			for j, v := range given {
+				if v > found[j] {
+					found[j] = v
+				}
+			}
+		} else {
+			for j, v := range given {
+				found[j] += v
+			}
+		}
+	}
+}
+
+// after completes the pools of a stage.
+func (r *run) after(s *stage) {
+	for i := range s.pools {
+		o := &s.pools[i]
+		switch o.kind {
+		case "mean_nodes", "max_nodes":
+			r.joinBlocks(o)
+		case "mean_app":
+			r.meanApp(o)
+		case "mean_zone", "mean_near":
+			r.meanZone(o)
+		case "flatten":
+			r.flatten(o)
+		case "lookup":
+			r.lookup(o)
+		}
+	}
+}
+
+func (r *run) joinBlocks(o *op) {
+	out := r.data[o.output]
+	for j := range out {
+		sum := float64(r.partials[o.partial+j])
+		for block := 1; block < r.numBlocks(); block++ {
+			found := float64(r.partials[block*r.program.partials+o.partial+j])
+			if o.kind == "max_nodes" {
+				sum = max(sum, found)
+			} else {
+				sum += found
+			}
+		}
+		if o.kind == "mean_nodes" {
+			sum /= float64(r.numNodes)
+		}
+		out[j] = float32(sum)
+	}
+}
+
+// meanApp is the mean over the nodes that run pods of the same owner or service, each as often as it runs one.
+func (r *run) meanApp(o *op) {
+	out, width := r.data[o.output], r.program.values[o.output].width
+	r.sums = zeroed(r.sums, width)
+	number := 0.0
+	for node, count := range r.app {
+		if count > 0 {
+			number += count
+			for j, v := range r.data[o.inputs[0]][node*width:][:width] {
+				r.sums[j] += count * float64(v)
+			}
+		}
+	}
+	for j := range out {
+		out[j] = float32(r.sums[j] / max(number, 1))
+	}
+}
+
+// meanZone gives every node the mean over the nodes of its zone or, for mean_near, over all that are in a zone, each as
+// near as its zone is. A node without a zone stands for itself.
+func (r *run) meanZone(o *op) {
+	in, out, width := r.data[o.inputs[0]], r.data[o.output], r.program.values[o.output].width
+	r.sums = zeroed(r.sums, (r.numZones+1)*width)
+	for node, zone := range r.zones {
+		for j, v := range in[node*width:][:width] {
+			r.sums[zone*width+j] += float64(v)
+		}
+	}
+	for node, zone := range r.zones {
+		weight := 1.0
+		if zone > 0 {
+			weight = r.zoneSize[zone]
+		}
+		var near []nearZone
+		if o.kind == "mean_near" {
+			near = r.near(node)
+		}
+		for _, other := range near {
+			weight += float64(other.near) * r.zoneSize[other.zone]
+		}
+		for j := range width {
+			sum := float64(in[node*width+j])
+			if zone > 0 {
+				sum = r.sums[zone*width+j]
+			}
+			for _, other := range near {
+				sum += float64(other.near) * r.sums[other.zone*width+j]
+			}
+			out[node*width+j] = float32(sum / weight)
+		}
+	}
+}
+
+// flatten lays all nodes' rows side by side, in the order of their names.
+func (r *run) flatten(o *op) {
+	width := r.program.values[o.inputs[0]].width
+	for place, node := range r.order {
+		copy(r.data[o.output][place*width:][:width], r.data[o.inputs[0]][node*width:][:width])
+	}
+}
+
+// lookup reads a table by what is free on the nodes, sorted, and by what pods ask for: a Q-table as a policy.
+func (r *run) lookup(o *op) {
+	in, width := r.data[o.inputs[0]], r.program.values[o.inputs[0]].width
+	base := int64(len(o.edges) + 1)
+	bucket := func(v float32) int64 {
+		count := int64(0)
+		for _, edge := range o.edges {
+			if v >= edge {
+				count++
+			}
+		}
+		return count
+	}
+	free := make([]int64, r.numNodes)
+	asked := make([]int64, width-1)
+	for node := range r.numNodes {
+		free[node] = bucket(in[node*width])
+		for j := range asked {
+			asked[j] = max(asked[j], bucket(in[node*width+1+j]))
+		}
+	}
+	digits := append(slices.Sorted(slices.Values(free)), asked...)
+	key, factor := int64(0), int64(1)
+	for _, digit := range digits {
+		key += digit * factor
+		factor *= base
+	}
+	row := sort.Search(len(o.keys), func(i int) bool { return o.keys[i] >= key })
+	row = min(row, len(o.keys)-1)
+	found := o.matrix[row*(r.numNodes+1):][:r.numNodes+1]
+	for node := range r.numNodes {
+		r.data[o.output][node] = 0
+		if o.keys[row] == key {
+			place := sort.Search(r.numNodes, func(i int) bool { return digits[i] >= free[node] })
+			r.data[o.output][node] = found[place] - found[r.numNodes]
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package inference
+
+import (
+	"slices"
+
+	"longshore.dev/scheduler/bundle"
+)
+
+// blockSize is how many nodes are worked on at a time: their values then stay in the processor's nearest cache.
+const blockSize = 64
+
+// value is one value of the network: of every node, or of the whole cluster.
+type value struct {
+	isPerNode bool
+	width     int
+}
+
+// op is one operation with its values by number.
+type op struct {
+	kind   string
+	inputs []int
+	output int
+	// Tensors: what linear multiplies by, one row for each output; its vector; a table's keys.
+	matrix, vector, edges []float32
+	keys                  []int64
+	// partial is where in the scratch memory of a block a pool keeps what it has found so far.
+	partial int
+}
+
+// stage is a part of the network between two pools: first what is about the whole cluster, then, node by node, the
+// rest. Pools of what a stage makes are known when it is over.
+type stage struct {
+	before []op
+	rows   []op
+	pools  []op
+}
+
+// program is a network, ready to run on any number of nodes.
+type program struct {
+	values []value
+	stages []stage
+	// The numbers of the values that are there from the start, and of the result.
+	rows, preference, podKind, score int
+	// firstLayer is set where a linear layer alone reads the rows: of these, what depends on the node alone is kept.
+	firstLayer *firstLayer
+	// partials is how much scratch memory a block's pools need.
+	partials int
+	// isOrdered: the nodes' order counts.
+	isOrdered bool
+}
+
+// firstLayer is the linear layer that a network begins with.
+type firstLayer struct {
+	output int
+	width  int
+	matrix []float32 // [features, width], as in the bundle
+	vector []float32 // with what the preference adds
+}
+
+// compile orders a network's operations into stages.
+func compile(b *bundle.Bundle) *program {
+	c := compiler{bundle: b, program: &program{}, numbers: map[string]int{}, ready: nil}
+	p := c.program
+	p.rows = c.number(bundle.Rows)
+	c.number(bundle.Prior)
+	p.preference = c.number(bundle.Preference)
+	p.podKind = c.number(bundle.PodKind)
+	ops := needed(b.Policy.Ops)
+	first := c.findFirstLayer(ops)
+	for _, one := range ops {
+		if first != nil && slices.Contains(first.replaced, one.Output) {
+			continue
+		}
+		c.add(one)
+	}
+	p.score = c.numbers[bundle.Score]
+	return p
+}
+
+type compiler struct {
+	bundle  *bundle.Bundle
+	program *program
+	numbers map[string]int
+	// ready is the stage in which a value is first there: for values of the cluster before its nodes' turn.
+	ready []int
+}
+
+// number returns a value's number, a new one on first use.
+func (c *compiler) number(name string) int {
+	if found, ok := c.numbers[name]; ok {
+		return found
+	}
+	shape := c.bundle.Shapes[name]
+	c.numbers[name] = len(c.program.values)
+	c.program.values = append(c.program.values, value{shape.IsPerNode, shape.Width})
+	c.ready = append(c.ready, 0)
+	return c.numbers[name]
+}
+
+// needed returns the operations that the score depends on, in order.
+func needed(ops []bundle.Op) []bundle.Op {
+	wanted := map[string]bool{bundle.Score: true}
+	var kept []bundle.Op
+	for i := len(ops) - 1; i >= 0; i-- {
+		if wanted[ops[i].Output] {
+			for _, name := range ops[i].Inputs {
+				wanted[name] = true
+			}
+			kept = append(kept, ops[i])
+		}
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// joined is a first layer and the operations that it stands for.
+type joined struct{ replaced []string }
+
+// findFirstLayer looks for a linear layer that alone reads the rows, the preference maybe beside them.
+func (c *compiler) findFirstLayer(ops []bundle.Op) *joined {
+	names := []string{bundle.Rows}
+	withPreference := map[string]bool{}
+	for _, one := range ops {
+		if one.Kind == "concat" && one.Inputs[0] == bundle.Rows &&
+			(len(one.Inputs) == 1 || (len(one.Inputs) == 2 && one.Inputs[1] == bundle.Preference)) {
+			names = append(names, one.Output)
+			withPreference[one.Output] = len(one.Inputs) == 2
+		}
+	}
+	var readers []bundle.Op
+	for _, one := range ops {
+		if !slices.Contains(names, one.Output) && slices.ContainsFunc(one.Inputs, func(name string) bool { return slices.Contains(names, name) }) {
+			readers = append(readers, one)
+		}
+	}
+	if len(readers) != 1 || readers[0].Kind != "linear" {
+		return nil
+	}
+	reader := readers[0]
+	matrix, vector := c.bundle.Tensors[reader.Tensors[0]], slices.Clone(c.bundle.Tensors[reader.Tensors[1]].Floats)
+	features, width := len(c.bundle.Policy.Features), matrix.Shape[1]
+	if withPreference[reader.Inputs[0]] {
+		for i, one := range c.bundle.Policy.Preference {
+			for j := range vector {
+				vector[j] += float32(one.Weight) * matrix.Floats[(features+i)*width+j]
+			}
+		}
+	}
+	c.program.firstLayer = &firstLayer{c.number(reader.Output), width, matrix.Floats[:features*width], vector}
+	return &joined{append(names[1:], reader.Output)}
+}
+
+// add puts an operation into the earliest stage in which all that it reads is there.
+func (c *compiler) add(source bundle.Op) {
+	p := c.program
+	one := op{kind: source.Kind, output: -1}
+	at := 0
+	for _, name := range source.Inputs {
+		number := c.number(name)
+		one.inputs = append(one.inputs, number)
+		at = max(at, c.ready[number])
+	}
+	delete(c.numbers, source.Output) // a name that is written again is another value
+	one.output = c.number(source.Output)
+	c.takeTensors(&one, source)
+	for len(p.stages) < at+2 {
+		p.stages = append(p.stages, stage{})
+	}
+	switch isPerNode := p.values[one.output].isPerNode; {
+	case slices.Contains([]string{"mean_nodes", "max_nodes", "mean_app", "mean_zone", "mean_near", "flatten", "lookup"}, source.Kind):
+		one.partial = p.partials
+		if source.Kind == "mean_nodes" || source.Kind == "max_nodes" {
+			p.partials += p.values[one.output].width
+		}
+		p.isOrdered = p.isOrdered || source.Kind == "flatten"
+		p.stages[at].pools = append(p.stages[at].pools, one)
+		at++
+	case isPerNode:
+		p.stages[at].rows = append(p.stages[at].rows, one)
+	default:
+		p.stages[at].before = append(p.stages[at].before, one)
+	}
+	c.ready[one.output] = at
+}
+
+// takeTensors copies what an operation reads; linear's matrix is turned, so that each output's numbers lie in one piece.
+func (c *compiler) takeTensors(one *op, source bundle.Op) {
+	floats := func(i int) []float32 { return c.bundle.Tensors[source.Tensors[i]].Floats }
+	switch source.Kind {
+	case "linear":
+		width := c.program.values[one.output].width
+		one.matrix, one.vector = transposed(floats(0), width), floats(1)
+	case "mixed":
+		one.matrix, one.vector = floats(0), floats(1)
+	case "scale":
+		one.vector = floats(0)
+	case "lookup":
+		one.keys = c.bundle.Tensors[source.Tensors[0]].Whole
+		one.matrix, one.edges = floats(1), floats(2)
+	}
+}
+
+func transposed(matrix []float32, width int) []float32 {
+	if width == 0 {
+		return nil
+	}
+	height := len(matrix) / width
+	turned := make([]float32, len(matrix))
+	for i := range height {
+		for j := range width {
+			turned[j*height+i] = matrix[i*width+j]
+		}
+	}
+	return turned
+}

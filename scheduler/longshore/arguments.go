@@ -1,0 +1,162 @@
+package longshore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// What an argument is when it is left out.
+const (
+	defaultDeadline        = 20 * time.Millisecond
+	defaultReadingsMaxAge  = time.Minute
+	defaultCircuitFailures = 5
+	defaultCircuitOpenFor  = 30 * time.Second
+	defaultEventInterval   = time.Minute
+)
+
+// mostDeadline keeps a typing error (20s for 20ms) from stopping all scheduling: pods are scored one after the other.
+const mostDeadline = 5 * time.Second
+
+// OutOfDistribution says what is done with a pod and nodes unlike those of the model's training.
+type OutOfDistribution string
+
+// What can be done with them.
+const (
+	// FallBack uses upstream's scores.
+	FallBack OutOfDistribution = "Fallback"
+	// Ignore uses the model's all the same.
+	Ignore OutOfDistribution = "Ignore"
+)
+
+// Arguments are the plugin's arguments, the `args` of its `pluginConfig`.
+type Arguments struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// ModelPath is the folder of the bundle. It may come into being later; until then upstream's scores are used.
+	ModelPath string `json:"modelPath"`
+	// Deadline is how long scoring one pod may take before upstream's scores are used.
+	Deadline metav1.Duration `json:"deadline"`
+	// MixWeight is the share of upstream's scores in the sum, from 0 (the model's alone) to 1 (upstream's alone).
+	MixWeight float64 `json:"mixWeight"`
+	// Shadow scores and logs, and gives every node the same score, so that the other score plugins decide.
+	Shadow bool `json:"shadow"`
+	// ReadingsFile is the JSON or YAML file of what is measured on the nodes; empty = nothing is measured.
+	ReadingsFile string `json:"readingsFile"`
+	// ReadingsMaxAge is the age from which on a reading is not known any more.
+	ReadingsMaxAge metav1.Duration `json:"readingsMaxAge"`
+	// OutOfDistribution says what is done with pods and nodes unlike those of the training.
+	OutOfDistribution OutOfDistribution `json:"outOfDistribution"`
+	// DecisionLog is where decisions go: the path of a file, unix:PATH or an http(s) address; empty = nowhere.
+	DecisionLog string `json:"decisionLog"`
+	// Circuit says when a failing model is left alone for a while.
+	Circuit CircuitArguments `json:"circuit"`
+	// EventInterval is the shortest time between two Kubernetes events of the same reason.
+	EventInterval metav1.Duration `json:"eventInterval"`
+}
+
+// CircuitArguments say when a failing model is left alone for a while.
+type CircuitArguments struct {
+	// Failures in a row open the circuit: the model is not asked.
+	Failures int `json:"failures"`
+	// OpenFor is how long it stays open; then one pod tries the model again.
+	OpenFor metav1.Duration `json:"openFor"`
+}
+
+func defaultArguments() Arguments {
+	return Arguments{
+		Deadline:          metav1.Duration{Duration: defaultDeadline},
+		ReadingsMaxAge:    metav1.Duration{Duration: defaultReadingsMaxAge},
+		OutOfDistribution: FallBack,
+		Circuit: CircuitArguments{
+			Failures: defaultCircuitFailures,
+			OpenFor:  metav1.Duration{Duration: defaultCircuitOpenFor},
+		},
+		EventInterval: metav1.Duration{Duration: defaultEventInterval},
+	}
+}
+
+// decodeArguments reads the plugin's arguments. Upstream's DecodeInto lets unknown fields pass, so that a misspelt
+// name would silently mean the default; here it is an error. What the framework hands over is JSON or YAML, and YAML's
+// reader takes both.
+func decodeArguments(object runtime.Object) (Arguments, error) {
+	arguments := defaultArguments()
+	if object == nil {
+		return arguments, arguments.validate()
+	}
+	unknown, ok := object.(*runtime.Unknown)
+	if !ok {
+		return Arguments{}, fmt.Errorf("args: got %T, expected a *runtime.Unknown", object)
+	}
+	text, err := yaml.YAMLToJSONStrict(unknown.Raw)
+	if err != nil {
+		return Arguments{}, fmt.Errorf("args: %w", err)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return Arguments{}, fmt.Errorf("args: %w", err)
+	}
+	// Field by field, as a duration's error does not say whose it is.
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		one, err := json.Marshal(map[string]json.RawMessage{name: fields[name]})
+		var strict []error
+		if err == nil {
+			strict, err = kjson.UnmarshalStrict(one, &arguments)
+		}
+		if err := errors.Join(append(strict, err)...); err != nil {
+			problems = append(problems, fmt.Errorf("args.%s: %w", name, err))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return Arguments{}, err
+	}
+	return arguments, arguments.validate()
+}
+
+// validate returns what is wrong with the arguments, each with the field's name; nil = nothing.
+func (a Arguments) validate() error {
+	var problems []error
+	expect := func(ok bool, field string, got any, expected string) {
+		if !ok {
+			problems = append(problems, fmt.Errorf("args.%s: got %v, expected %s", field, got, expected))
+		}
+	}
+	expect(a.ModelPath != "", "modelPath", `""`, "the folder of a bundle")
+	expect(a.ModelPath == "" || filepath.IsAbs(a.ModelPath), "modelPath", a.ModelPath, "an absolute path")
+	expect(a.Deadline.Duration > 0 && a.Deadline.Duration <= mostDeadline, "deadline", a.Deadline.Duration,
+		fmt.Sprintf("a duration above 0 and at most %v", mostDeadline))
+	expect(a.MixWeight >= 0 && a.MixWeight <= 1, "mixWeight", a.MixWeight, "a number from 0 to 1")
+	expect(a.ReadingsMaxAge.Duration > 0, "readingsMaxAge", a.ReadingsMaxAge.Duration, "a duration above 0")
+	expect(a.OutOfDistribution == FallBack || a.OutOfDistribution == Ignore, "outOfDistribution",
+		a.OutOfDistribution, fmt.Sprintf("%s or %s", FallBack, Ignore))
+	expect(a.Circuit.Failures >= 1, "circuit.failures", a.Circuit.Failures, "1 or more")
+	expect(a.Circuit.OpenFor.Duration > 0, "circuit.openFor", a.Circuit.OpenFor.Duration, "a duration above 0")
+	expect(a.EventInterval.Duration >= time.Second, "eventInterval", a.EventInterval.Duration, "1s or more")
+	if problem := checkDestination(a.DecisionLog); problem != "" {
+		expect(false, "decisionLog", a.DecisionLog, problem)
+	}
+	return errors.Join(problems...)
+}
+
+// checkDestination returns what a decision log's destination should be, where it is not that.
+func checkDestination(destination string) string {
+	if !strings.HasPrefix(destination, "http://") && !strings.HasPrefix(destination, "https://") {
+		return ""
+	}
+	if address, err := url.Parse(destination); err != nil || address.Host == "" {
+		return "an address such as http://host:8000/decisions"
+	}
+	return ""
+}

@@ -1,0 +1,83 @@
+package longshore
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func decodeText(text string) (Arguments, error) {
+	return decodeArguments(&runtime.Unknown{Raw: []byte(text), ContentType: runtime.ContentTypeJSON})
+}
+
+func TestArgumentsDefaults(t *testing.T) {
+	got, err := decodeText(`{"modelPath": "/model"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaultArguments()
+	want.ModelPath = "/model"
+	if got != want {
+		t.Errorf("got %+v, expected %+v", got, want)
+	}
+}
+
+func TestArgumentsAreRead(t *testing.T) {
+	got, err := decodeText(`{"modelPath": "/model", "deadline": "5ms", "mixWeight": 0.5, "shadow": true,
+		"readingsFile": "/readings", "readingsMaxAge": "10s", "outOfDistribution": "Ignore",
+		"decisionLog": "https://longshore:8000/decisions", "circuit": {"failures": 3, "openFor": "1m"}, "eventInterval": "5m"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Deadline.Duration != 5*time.Millisecond || got.MixWeight != 0.5 || !got.Shadow ||
+		got.Circuit.Failures != 3 || got.Circuit.OpenFor.Duration != time.Minute || got.OutOfDistribution != Ignore {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestArgumentsKeepTheDefaultsOfACircuitGivenInPart(t *testing.T) {
+	got, err := decodeText(`{"modelPath": "/model", "circuit": {"failures": 3}}`)
+	if err != nil || got.Circuit.OpenFor.Duration != defaultCircuitOpenFor {
+		t.Errorf("got %+v and %v, expected openFor %v", got, err, defaultCircuitOpenFor)
+	}
+}
+
+func TestWrongArgumentsNameTheField(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"no model":              {`{}`, "args.modelPath: "},
+		"a relative path":       {`{"modelPath": "model"}`, "args.modelPath: got model, expected an absolute path"},
+		"a misspelt field":      {`{"modelPath": "/m", "deadlin": "5ms"}`, `args.deadlin: `},
+		"the wrong case":        {`{"modelpath": "/m"}`, `args.modelpath: `},
+		"no deadline":           {`{"modelPath": "/m", "deadline": "0s"}`, "args.deadline: got 0s"},
+		"a deadline of seconds": {`{"modelPath": "/m", "deadline": "20s"}`, "args.deadline: got 20s"},
+		"a number as duration":  {`{"modelPath": "/m", "deadline": 20}`, "args.deadline: "},
+		"a duration in words":   {`{"modelPath": "/m", "readingsMaxAge": "long"}`, "args.readingsMaxAge: "},
+		"a weight above 1":      {`{"modelPath": "/m", "mixWeight": 1.5}`, "args.mixWeight: got 1.5, expected a number from 0 to 1"},
+		"a string as bool":      {`{"modelPath": "/m", "shadow": "yes"}`, "args.shadow: "},
+		"an unknown mode":       {`{"modelPath": "/m", "outOfDistribution": "Hope"}`, "args.outOfDistribution: got Hope, expected Fallback or Ignore"},
+		"a field of circuit":    {`{"modelPath": "/m", "circuit": {"failure": 3}}`, "args.circuit: "},
+		"no failures":           {`{"modelPath": "/m", "circuit": {"failures": 0}}`, "args.circuit.failures: got 0"},
+		"an address w/o host":   {`{"modelPath": "/m", "decisionLog": "http:///decisions"}`, "args.decisionLog: "},
+		"events all the time":   {`{"modelPath": "/m", "eventInterval": "1ms"}`, "args.eventInterval: got 1ms"},
+		"no object":             {`[1]`, "args: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := decodeText(test.text)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, expected %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestArgumentsNameAllThatIsWrong(t *testing.T) {
+	_, err := decodeText(`{"mixWeight": 2, "deadline": "-1s"}`)
+	for _, field := range []string{"modelPath", "mixWeight", "deadline"} {
+		if err == nil || !strings.Contains(err.Error(), "args."+field) {
+			t.Errorf("got %v, expected %s in it", err, field)
+		}
+	}
+}

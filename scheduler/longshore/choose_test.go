@@ -1,0 +1,67 @@
+package longshore
+
+import (
+	"fmt"
+	"testing"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+func infosNamed(names ...string) []fwk.NodeInfo {
+	var infos []fwk.NodeInfo
+	for _, name := range names {
+		info := framework.NewNodeInfo()
+		info.SetNode(st.MakeNode().Name(name).Obj())
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+func TestNodeScores(t *testing.T) {
+	tests := map[string]struct {
+		names  []string
+		scores []float32
+		want   []int8
+	}{
+		"a clear best":                    {[]string{"a", "b", "c"}, []float32{1, 3, 2}, []int8{0, 100, 49}},
+		"ties go to the lowest name":      {[]string{"c", "b", "a"}, []float32{5, 1, 5}, []int8{99, 0, 100}},
+		"within the tolerance is a tie":   {[]string{"b", "a", "c"}, []float32{1.0000005, 1, 0}, []int8{99, 100, 0}},
+		"outside of the tolerance is not": {[]string{"b", "a", "c"}, []float32{1.000002, 1, 0}, []int8{100, 98, 0}},
+		"all equal":                       {[]string{"b", "a"}, []float32{2, 2}, []int8{99, 100}},
+		"below zero":                      {[]string{"a", "b"}, []float32{-3, -2}, []int8{0, 100}},
+		"one node":                        {[]string{"a"}, []float32{7}, []int8{100}},
+		"the ends of float32":             {[]string{"a", "b"}, []float32{-3e38, 3e38}, []int8{0, 100}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			chosen := lowestNamedBest(infosNamed(test.names...), test.scores, 1e-6)
+			got := make([]int8, len(test.scores))
+			toNodeScores(test.scores, chosen, got)
+			if fmt.Sprint(got) != fmt.Sprint(test.want) {
+				t.Errorf("got %v, expected %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAnyBestTakesEachOfTheBest(t *testing.T) {
+	counts := map[int]int{}
+	for range 3_000 {
+		counts[anyBest([]float32{5, 9, 1, 9, 9})]++
+	}
+	for _, i := range []int{1, 3, 4} {
+		if counts[i] < 800 || counts[i] > 1_200 {
+			t.Errorf("got %v, expected about a third each of 1, 3 and 4", counts)
+		}
+	}
+}
+
+func TestMixStretchesBothFirst(t *testing.T) {
+	learned, stock := []float32{0, 0.001, 0.0005}, []float32{700, 200, 450}
+	mix(learned, stock, 0.25)
+	if want := []float32{0.25, 0.75, 0.5}; fmt.Sprint(learned) != fmt.Sprint(want) {
+		t.Errorf("got %v, expected %v", learned, want)
+	}
+}

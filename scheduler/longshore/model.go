@@ -1,0 +1,183 @@
+package longshore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"longshore.dev/scheduler/inference"
+)
+
+// scorer is what the plugin asks for scores: inference.Scorer, or a test's.
+type scorer interface {
+	Score(ctx context.Context, pod *v1.Pod, all, feasible []fwk.NodeInfo, readings inference.Readings, out []float32) error
+}
+
+// policy is a model that can score, and what the plugin has to know about it.
+type policy struct {
+	scorer        scorer
+	name          string
+	version       string
+	sha256        string
+	needsReadings bool
+	tieTolerance  float32
+	// isProven says that it has scored a pod.
+	isProven atomic.Bool
+}
+
+// loadPolicy reads and checks the bundle in a folder.
+type loadPolicy func(folder string) (*policy, error)
+
+// modelProblem is why the bundle on the disk is not the one that scores; nil = it is.
+type modelProblem struct {
+	reason inference.Reason
+	text   string
+}
+
+// models keeps the policy that scores up to date with the folder of its bundle. A new bundle is read and checked in the
+// background and put in place by one write of a pointer. One that is gone or bad changes nothing: the last good policy
+// goes on. One whose first scores are not finite is taken back in favour of the one before.
+type models struct {
+	folder  string
+	load    loadPolicy
+	metrics *pluginMetrics
+	logger  klog.Logger
+
+	current atomic.Pointer[policy]
+	problem atomic.Pointer[modelProblem]
+
+	mutex    sync.Mutex // for what follows: the poll and a take-back may meet
+	previous *policy
+	seen     fingerprint
+}
+
+// fingerprint tells one state of the bundle's files from the next.
+type fingerprint [2]struct {
+	modified time.Time
+	size     int64
+	file     os.FileInfo
+}
+
+var bundleFiles = [2]string{"policy.json", "weights.safetensors"}
+
+// poll looks at the folder and takes up what is new there.
+func (m *models) poll() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	found, err := m.look()
+	if err != nil {
+		// The next bundle is new even if it is the old one put back: it must be read to know.
+		m.seen = fingerprint{}
+		m.fail(modelMissing, err)
+		return
+	}
+	if found.equals(m.seen) {
+		return
+	}
+	loaded, err := m.load(m.folder)
+	if err != nil {
+		reason := inference.BadBundle
+		var problem *inference.Problem
+		if errors.As(err, &problem) {
+			reason = problem.Reason
+		}
+		// Read again at the next poll: a disk that could not be read may be well again, with the same files.
+		m.seen = fingerprint{}
+		m.fail(reason, err)
+		return
+	}
+	m.seen = found
+	m.problem.Store(nil)
+	if now := m.current.Load(); now != nil && now.sha256 == loaded.sha256 {
+		return
+	}
+	m.replace(loaded)
+}
+
+// takeBack gives up a policy whose first scores were no numbers, in favour of the one before it.
+func (m *models) takeBack(bad *policy, reason error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.current.Load() != bad {
+		return
+	}
+	before := m.previous
+	m.replace(before)
+	m.previous = nil
+	m.fail(inference.NotFinite, fmt.Errorf("the first scores of %s (%.12s) are no numbers: %w", bad.name, bad.sha256, reason))
+}
+
+// replace makes a policy the current one, none where it is nil.
+func (m *models) replace(next *policy) {
+	before := m.current.Swap(next)
+	if before != nil {
+		m.metrics.models.WithLabelValues(before.name, before.version, before.sha256).Dec()
+		if before.isProven.Load() {
+			m.previous = before
+		}
+	}
+	if next != nil {
+		m.metrics.models.WithLabelValues(next.name, next.version, next.sha256).Inc()
+		m.logger.Info("A policy is in use", "name", next.name, "version", next.version, "sha256", next.sha256)
+	}
+}
+
+// fail notes why the bundle cannot be used; the same problem counts once.
+func (m *models) fail(reason inference.Reason, err error) {
+	before := m.problem.Load()
+	if before != nil && before.reason == reason && before.text == err.Error() {
+		return
+	}
+	m.problem.Store(&modelProblem{reason, err.Error()})
+	m.metrics.updateFailures.Inc()
+	m.logger.Error(err, "The bundle cannot be used", "folder", m.folder, "lastGoodKept", m.current.Load() != nil)
+}
+
+// look returns the state of the bundle's files.
+func (m *models) look() (fingerprint, error) {
+	var found fingerprint
+	for i, name := range bundleFiles {
+		status, err := os.Stat(filepath.Join(m.folder, name))
+		if err != nil {
+			return fingerprint{}, err
+		}
+		found[i].modified, found[i].size, found[i].file = status.ModTime(), status.Size(), status
+	}
+	return found, nil
+}
+
+func (f fingerprint) equals(other fingerprint) bool {
+	for i := range f {
+		if f[i].file == nil || other[i].file == nil || !os.SameFile(f[i].file, other[i].file) ||
+			f[i].size != other[i].size || !f[i].modified.Equal(other[i].modified) {
+			return false
+		}
+	}
+	return true
+}
+
+// loadBundle reads a bundle and makes its scorer.
+func loadBundle(parallelizer fwk.Parallelizer) loadPolicy {
+	return func(folder string) (*policy, error) {
+		model, err := inference.Load(folder)
+		if err != nil {
+			return nil, err
+		}
+		made := &policy{
+			scorer:        inference.NewScorer(model, parallelizer),
+			needsReadings: model.NeedsReadings(),
+			tieTolerance:  model.TieTolerance(),
+		}
+		made.name, made.version, made.sha256 = model.Info()
+		return made, nil
+	}
+}

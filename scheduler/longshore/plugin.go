@@ -1,0 +1,191 @@
+// Package longshore is a score plugin of kube-scheduler that ranks nodes by a trained policy.
+//
+// All work is done once per pod, in PreScore; Score only reads. Neither ever returns an error, as either would reject
+// the pod: whatever goes wrong, upstream's own scores are used instead, and a metric and an event say why. Models,
+// readings and the decision log are served in the background, never on the scheduling path.
+package longshore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
+)
+
+// Name is the plugin's name in a KubeSchedulerConfiguration.
+const Name = "Longshore"
+
+const stateKey fwk.StateKey = "PreScore" + Name
+
+// pollInterval is how often the bundle's folder and the file of readings are looked at.
+const pollInterval = 2 * time.Second
+
+var (
+	_ fwk.PreScorePlugin = &Longshore{}
+	_ fwk.ScorePlugin    = &Longshore{}
+	_ fwk.SignPlugin     = &Longshore{}
+)
+
+// Longshore ranks nodes by a policy. One instance serves one profile.
+type Longshore struct {
+	arguments Arguments
+	snapshot  fwk.SharedLister
+	clock     clock.PassiveClock
+	metrics   *pluginMetrics
+	announcer *announcer
+	models    *models
+	telemetry *telemetry // nil = nothing is measured
+	ring      *ring      // nil = decisions are not logged
+	stock     *stock
+	delay     time.Duration
+
+	// mutex guards what is kept from pod to pod. kube-scheduler scores one pod at a time, so that it never waits.
+	mutex   sync.Mutex
+	circuit *circuit
+	last    *policy
+	learned []float32
+	totals  []float32
+	places  []int8
+	rows    map[string]int32
+}
+
+// New makes the plugin for one profile and starts what it does in the background; that ends with the context.
+func New(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	arguments, err := decodeArguments(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	parallelizer := recoveringParallelizer{handle.Parallelizer()}
+	load := loadBundle(parallelizer)
+	return newPlugin(ctx, arguments, handle, load, legacyregistry.Register, clock.RealClock{})
+}
+
+func newPlugin(
+	ctx context.Context, arguments Arguments, handle fwk.Handle, load loadPolicy, register register, clock clock.WithTicker,
+) (*Longshore, error) {
+	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
+	metrics, err := newPluginMetrics(register)
+	if err != nil {
+		return nil, err
+	}
+	stock, err := newStock(ctx, handle, recoveringParallelizer{handle.Parallelizer()})
+	if err != nil {
+		return nil, err
+	}
+	delay, err := scoringDelay()
+	if err != nil {
+		return nil, err
+	}
+	plugin := &Longshore{
+		arguments: arguments,
+		snapshot:  handle.SnapshotSharedLister(),
+		clock:     clock,
+		metrics:   metrics,
+		announcer: newAnnouncer(handle.EventRecorder(), clock, arguments.EventInterval.Duration),
+		models:    &models{folder: arguments.ModelPath, load: load, metrics: metrics, logger: logger},
+		stock:     stock,
+		delay:     delay,
+		circuit:   newCircuit(clock, arguments.Circuit),
+	}
+	if arguments.ReadingsFile != "" {
+		plugin.telemetry = &telemetry{
+			path: arguments.ReadingsFile, maxAge: arguments.ReadingsMaxAge.Duration,
+			clock: clock, metrics: metrics, logger: logger,
+		}
+	}
+	plugin.start(ctx, logger, clock)
+	return plugin, nil
+}
+
+// start reads the model and the readings once, so that the first pod has them, and then follows them in the background.
+func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.WithTicker) {
+	polls := []func(){p.models.poll}
+	if p.telemetry != nil {
+		polls = append(polls, p.telemetry.poll)
+	}
+	for _, poll := range polls {
+		guarded(logger, poll)
+		go func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-clock.After(pollInterval):
+					guarded(logger, poll)
+				}
+			}
+		}()
+	}
+	if p.arguments.DecisionLog != "" {
+		p.ring = newRing(ringSize)
+		log := &decisionLog{ring: p.ring, send: newSend(p.arguments.DecisionLog), clock: clock, logger: logger}
+		go guarded(logger, func() { log.run(ctx) })
+	}
+}
+
+// guarded runs background work; a panic there must not end kube-scheduler.
+func guarded(logger klog.Logger, work func()) {
+	defer func() {
+		if value := recover(); value != nil {
+			logger.Error(fmt.Errorf("%v", value), "Work in the background failed")
+		}
+	}()
+	work()
+}
+
+// Name returns the plugin's name.
+func (p *Longshore) Name() string { return Name }
+
+// PreScore ranks all nodes that the pod fits on. It always succeeds.
+func (p *Longshore) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	if scores := p.rank(ctx, state, pod, nodes); scores != nil {
+		state.Write(stateKey, scores)
+	}
+	return nil
+}
+
+// Score returns what PreScore found for the node; 0 for all where it found nothing.
+func (p *Longshore) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return 0, nil
+	}
+	scores, ok := data.(*nodeScores)
+	if !ok {
+		return 0, nil
+	}
+	return scores.of(node.Node().Name), nil
+}
+
+// ScoreExtensions returns nil: the scores are from 0 to 100 already.
+func (p *Longshore) ScoreExtensions() fwk.ScoreExtensions { return nil }
+
+// SignPod refuses, so that kube-scheduler does not reuse one pod's ranking for the next: a placement changes the pooled
+// context, and with it every node's score.
+func (p *Longshore) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	return nil, fwk.NewStatus(fwk.Unschedulable, "scores depend on all nodes")
+}
+
+// nodeScores are one pod's scores. The rows are shared by many pods and never written to.
+type nodeScores struct {
+	rows   map[string]int32
+	scores []int8
+}
+
+// Clone returns the same scores: they are not written to after PreScore.
+func (s *nodeScores) Clone() fwk.StateData { return s }
+
+func (s *nodeScores) of(node string) int64 {
+	row, ok := s.rows[node]
+	if !ok || int(row) >= len(s.scores) {
+		return 0
+	}
+	return int64(s.scores[row])
+}

@@ -1,0 +1,148 @@
+package longshore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/component-base/metrics"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+func TestConfigurationFiles(t *testing.T) {
+	stockNames := []string{
+		names.TaintToleration, names.NodeAffinity, names.NodeResourcesFit, names.VolumeBinding, names.PodTopologySpread,
+		names.InterPodAffinity, names.DynamicResources, names.NodeResourcesBalancedAllocation, names.ImageLocality,
+	}
+	own := []string{Name}
+	tests := map[string]map[string]struct{ preScore, score []string }{
+		"profile-plugin.yaml":  {"default-scheduler": {nil, stockNames}, "longshore": {own, own}},
+		"profile-replace.yaml": {"default-scheduler": {own, own}},
+		"profile-shadow.yaml":  {"default-scheduler": {nil, append(append([]string{}, stockNames...), Name)}},
+	}
+	for file, wanted := range tests {
+		t.Run(file, func(t *testing.T) {
+			f := newFixture(t)
+			loaded := profiles(t, file)
+			if len(loaded) != len(wanted) {
+				t.Fatalf("got %d profiles, expected %d", len(loaded), len(wanted))
+			}
+			for _, profile := range loaded {
+				var arguments runtime.Object
+				create := func(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+					arguments = given
+					return f.create()(ctx, given, handle)
+				}
+				want := wanted[profile.SchedulerName]
+				enabled := f.harness.framework(t, f.ctx, profile, create).ListPlugins()
+				if got := namesOf(enabled.Score.Enabled); !sameNames(got, want.score) {
+					t.Errorf("%s: got the score plugins %v, expected %v", profile.SchedulerName, got, want.score)
+				}
+				if got := namesOf(enabled.PreScore.Enabled); want.preScore != nil && !sameNames(got, want.preScore) {
+					t.Errorf("%s: got the preScore plugins %v, expected %v", profile.SchedulerName, got, want.preScore)
+				}
+				if arguments == nil {
+					continue // a profile without Longshore
+				}
+				if _, err := decodeArguments(arguments); err != nil {
+					t.Errorf("%s: %v", profile.SchedulerName, err)
+				}
+				if percentage := profile.PercentageOfNodesToScore; percentage == nil || *percentage != 100 {
+					t.Errorf("%s: got %v percent of the nodes, expected 100", profile.SchedulerName, percentage)
+				}
+			}
+		})
+	}
+}
+
+func namesOf(plugins []config.Plugin) []string {
+	var found []string
+	for _, plugin := range plugins {
+		found = append(found, plugin.Name)
+	}
+	return found
+}
+
+func sameNames(got, want []string) bool {
+	return sets.New(got...).Equal(sets.New(want...)) && len(got) == len(want)
+}
+
+func TestNewRefusesWrongArguments(t *testing.T) {
+	_, err := New(t.Context(), &runtime.Unknown{Raw: []byte(`{"mixWeight": 7}`)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "mixWeight") {
+		t.Errorf("got %v, expected an error that names mixWeight", err)
+	}
+}
+
+// TestTwoProfiles makes the real plugin twice, with upstream's global registry of metrics and no bundle.
+func TestTwoProfiles(t *testing.T) {
+	f := newFixture(t)
+	profile := longshoreProfile(t)
+	first := f.harness.framework(t, f.ctx, profile, New)
+	profile.SchedulerName = "another"
+	second := f.harness.framework(t, f.ctx, profile, New)
+	nodes, pods := plainNodes(4)
+	f.world.show(nodes, pods)
+	for _, one := range []framework.Framework{first, second} {
+		if chosen := argmax(schedule(t, f.ctx, one, f.world, nodes, newPod("new"))); !chosen["node-0"] {
+			t.Errorf("got %v, expected node-0, stock's best", chosen)
+		}
+	}
+}
+
+func TestMetricsAreRegisteredOnce(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	first, err := newPluginMetrics(registry.Register)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := newPluginMetrics(registry.Register)
+	if err != nil || first.fallbacks != second.fallbacks || first.duration != second.duration {
+		t.Errorf("got other metrics for the second profile (%v), expected the same", err)
+	}
+	second.fallbacks.WithLabelValues("nan").Inc()
+	found, err := registry.Gather()
+	if err != nil || !strings.Contains(fmt.Sprint(found), "longshore_fallback_total") {
+		t.Errorf("got %v (%v)", found, err)
+	}
+}
+
+func TestSignPodRefuses(t *testing.T) {
+	if _, status := (&Longshore{}).SignPod(t.Context(), newPod("new")); status.Code() != fwk.Unschedulable {
+		t.Errorf("got %v, expected Unschedulable: the ranking of one pod is not that of the next", status)
+	}
+}
+
+func TestScoreOfAnUnknownNodeIsNoError(t *testing.T) {
+	f := newFixture(t)
+	info := infosNamed("stranger")[0]
+	for name, state := range map[string]*framework.CycleState{"no ranking": framework.NewCycleState(), "ranked": framework.NewCycleState()} {
+		if name == "ranked" {
+			state.Write(stateKey, &nodeScores{map[string]int32{"node-0": 0}, []int8{100}})
+		}
+		if score, status := f.plugin.Score(t.Context(), state, &v1.Pod{}, info); score != 0 || !status.IsSuccess() {
+			t.Errorf("%s: got %d and %v, expected 0 and success", name, score, status)
+		}
+	}
+}
+
+func TestScoringDelay(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "after-bind:2": 0, "slow-scoring:18ms": 18 * time.Millisecond} {
+		t.Setenv(failpointVariable, text)
+		if got, err := scoringDelay(); got != want || err != nil {
+			t.Errorf("%q: got %v and %v, expected %v", text, got, err, want)
+		}
+	}
+	t.Setenv(failpointVariable, "slow-scoring:soon")
+	if _, err := scoringDelay(); err == nil {
+		t.Error("got no error")
+	}
+}

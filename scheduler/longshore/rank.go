@@ -1,0 +1,256 @@
+package longshore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime/debug"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"longshore.dev/scheduler/inference"
+)
+
+// Reasons to use upstream's scores, beside those of inference.
+const (
+	circuitOpen   inference.Reason = "circuit-open"
+	staleReadings inference.Reason = "stale-readings"
+	modelMissing  inference.Reason = "model-missing"
+	panicked      inference.Reason = "panic"
+	otherError    inference.Reason = "error"
+	// stockError: a plugin of upstream's failed too; its score counts nothing.
+	stockError inference.Reason = "stock-error"
+)
+
+// stockPolicy is what the decision log calls upstream's scores, as `longshore list policies` does.
+const stockPolicy = "kube-default"
+
+// rank returns the scores of the nodes; nil = all the same, as in shadow, or when nothing at all could be had.
+func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (scores *nodeScores) {
+	if len(nodes) == 0 {
+		return nil
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	defer func() {
+		if value := recover(); value != nil {
+			scores = nil
+			p.metrics.fallbacks.WithLabelValues(string(panicked)).Inc()
+			klog.FromContext(ctx).Error(fmt.Errorf("%v", value), "Ranking failed", "pod", klog.KObj(pod), "stack", string(debug.Stack()))
+		}
+	}()
+	started := p.clock.Now()
+	all := p.allNodes(nodes)
+	p.learned = resized(p.learned, len(nodes))
+	p.totals = resized(p.totals, len(nodes))
+	made := ranking{nodes: nodes, numNodes: len(all), scores: p.learned, chosen: -1}
+
+	policy, failure := p.askPolicy(ctx, pod, all, nodes)
+	p.sayModelKept(pod)
+	switch {
+	case failure == nil:
+		made.policy, made.version = policy.name, policy.sha256
+		if p.arguments.MixWeight > 0 && p.scoreByStock(ctx, state, pod, nodes) {
+			mix(p.learned, p.totals, p.arguments.MixWeight)
+		}
+		made.chosen = lowestNamedBest(nodes, p.learned, policy.tieTolerance)
+	default:
+		made.policy, made.failure = stockPolicy, failure
+		p.sayFallback(ctx, pod, failure)
+		if !p.arguments.Shadow {
+			p.scoreByStock(ctx, state, pod, nodes)
+			made.scores = p.totals
+			made.chosen = anyBest(p.totals)
+		}
+	}
+	p.metrics.duration.Observe(p.clock.Since(started).Seconds())
+	p.record(pod, made, started)
+	if p.arguments.Shadow {
+		return nil
+	}
+	return p.toScores(all, made)
+}
+
+// ranking is what was found for one pod.
+type ranking struct {
+	nodes    []fwk.NodeInfo
+	numNodes int
+	scores   []float32
+	chosen   int // -1 = none
+	policy   string
+	version  string
+	failure  *inference.Problem
+}
+
+// allNodes returns the nodes of the snapshot, over which the context is pooled.
+func (p *Longshore) allNodes(feasible []fwk.NodeInfo) []fwk.NodeInfo {
+	all, err := p.snapshot.NodeInfos().List()
+	if err != nil || len(all) < len(feasible) {
+		return feasible
+	}
+	return all
+}
+
+// askPolicy writes the policy's scores to p.learned; a problem is the reason to fall back.
+func (p *Longshore) askPolicy(ctx context.Context, pod *v1.Pod, all, nodes []fwk.NodeInfo) (*policy, *inference.Problem) {
+	policy := p.models.current.Load()
+	if policy != p.last {
+		p.circuit.succeeded() // what the one before did is not this one's fault
+		p.last = policy
+	}
+	if policy == nil {
+		if problem := p.models.problem.Load(); problem != nil {
+			return nil, &inference.Problem{Reason: problem.reason, Message: problem.text}
+		}
+		return nil, &inference.Problem{Reason: modelMissing, Message: "no bundle in " + p.arguments.ModelPath}
+	}
+	if p.circuit.isOpen() {
+		return nil, &inference.Problem{
+			Reason: circuitOpen, Message: fmt.Sprintf("the model failed %d times in a row", p.circuit.failures),
+		}
+	}
+	var readings inference.Readings
+	if p.telemetry != nil {
+		if policy.needsReadings && p.telemetry.areStale(p.clock.Now()) {
+			return nil, &inference.Problem{
+				Reason: staleReadings, Message: fmt.Sprintf("%s is older than %v", p.telemetry.path, p.telemetry.maxAge),
+			}
+		}
+		if current := p.telemetry.current.Load(); current != nil {
+			readings = current.readings
+		}
+	}
+	problem := p.scoreInTime(ctx, policy, pod, all, nodes, readings)
+	p.judge(policy, problem)
+	return policy, problem
+}
+
+// scoreInTime runs the policy within the deadline.
+func (p *Longshore) scoreInTime(
+	ctx context.Context, policy *policy, pod *v1.Pod, all, nodes []fwk.NodeInfo, readings inference.Readings,
+) (problem *inference.Problem) {
+	deadline := p.arguments.Deadline.Duration
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	defer func() {
+		if value := recover(); value != nil {
+			problem = &inference.Problem{Reason: panicked, Message: fmt.Sprint(value)}
+			klog.FromContext(ctx).Error(nil, "Scoring panicked", "pod", klog.KObj(pod), "value", value, "stack", string(debug.Stack()))
+		}
+	}()
+	wait(ctx, p.delay)
+	err := policy.scorer.Score(ctx, pod, all, nodes, readings, p.learned)
+	if ctx.Err() != nil {
+		// A late answer is not used: a model that is always late must open the circuit.
+		return &inference.Problem{Reason: inference.Cancelled, Message: fmt.Sprintf("scoring took longer than %v", deadline)}
+	}
+	if err != nil {
+		if errors.As(err, &problem) {
+			return problem
+		}
+		return &inference.Problem{Reason: otherError, Message: err.Error()}
+	}
+	for i, score := range p.learned {
+		if math.IsNaN(float64(score)) || math.IsInf(float64(score), 0) {
+			return &inference.Problem{
+				Reason: inference.NotFinite, Message: fmt.Sprintf("node %s: the score is %v", nodes[i].Node().Name, score),
+			}
+		}
+	}
+	return nil
+}
+
+// judge tells the circuit how the policy did, and takes a new policy back whose first scores are no numbers.
+func (p *Longshore) judge(policy *policy, problem *inference.Problem) {
+	if problem == nil {
+		policy.isProven.Store(true)
+		p.circuit.succeeded()
+		return
+	}
+	switch problem.Reason {
+	case inference.OutOfDistribution, inference.Unreadable, inference.WrongSize:
+		return // of the pod or the cluster, not of the model
+	case inference.NotFinite:
+		if !policy.isProven.Load() {
+			p.models.takeBack(policy, problem)
+		}
+	}
+	p.circuit.failed()
+}
+
+// scoreByStock writes upstream's totals to p.totals; false = they are not to be used.
+func (p *Longshore) scoreByStock(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (ok bool) {
+	defer func() {
+		value := recover()
+		if value != nil {
+			clear(p.totals)
+			p.countStockError(ctx, pod, fmt.Errorf("%v", value))
+			ok = false
+		}
+	}()
+	if err := p.stock.score(ctx, state, pod, nodes, p.totals); err != nil {
+		p.countStockError(ctx, pod, err)
+	}
+	return true
+}
+
+func (p *Longshore) countStockError(ctx context.Context, pod *v1.Pod, err error) {
+	p.metrics.fallbacks.WithLabelValues(string(stockError)).Inc()
+	klog.FromContext(ctx).Error(err, "A score plugin of upstream's failed; it counts nothing", "pod", klog.KObj(pod))
+}
+
+// toScores turns a ranking into what kube-scheduler is given.
+func (p *Longshore) toScores(all []fwk.NodeInfo, made ranking) *nodeScores {
+	if cap(p.places) < len(made.nodes) {
+		p.places = make([]int8, len(made.nodes))
+	}
+	places := p.places[:len(made.nodes)]
+	toNodeScores(made.scores, made.chosen, places)
+	scores, isComplete := inRows(p.rows, made.nodes, places)
+	if !isComplete {
+		p.learnRows(all, made.nodes)
+		scores, _ = inRows(p.rows, made.nodes, places)
+	}
+	return &nodeScores{p.rows, scores}
+}
+
+// inRows returns the scores by row; false = a node has none.
+func inRows(rows map[string]int32, nodes []fwk.NodeInfo, places []int8) ([]int8, bool) {
+	scores := make([]int8, len(rows))
+	for i, node := range nodes {
+		row, ok := rows[node.Node().Name]
+		if !ok {
+			return nil, false
+		}
+		scores[row] = places[i]
+	}
+	return scores, true
+}
+
+// learnRows gives every node a row. Rows are kept from pod to pod, as making such a map for every pod costs more than
+// scoring it; where a new node has come, another map takes the place of the old one, which may still be read.
+func (p *Longshore) learnRows(all, nodes []fwk.NodeInfo) {
+	rows := make(map[string]int32, len(all))
+	if len(p.rows) < 2*len(all) { // else most of it is about nodes that are gone
+		maps.Copy(rows, p.rows)
+	}
+	for _, list := range [][]fwk.NodeInfo{all, nodes} {
+		for _, node := range list {
+			if _, ok := rows[node.Node().Name]; !ok {
+				rows[node.Node().Name] = int32(len(rows))
+			}
+		}
+	}
+	p.rows = rows
+}
+
+func resized(buffer []float32, size int) []float32 {
+	if cap(buffer) < size {
+		return make([]float32, size)
+	}
+	return buffer[:size]
+}

@@ -1,0 +1,80 @@
+package longshore
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"longshore.dev/scheduler/inference"
+)
+
+// sayFallback counts a pod that the policy did not rank, and says why.
+func (p *Longshore) sayFallback(ctx context.Context, pod *v1.Pod, failure *inference.Problem) {
+	p.metrics.fallbacks.WithLabelValues(string(failure.Reason)).Inc()
+	p.announcer.announce(pod, EventFallback, "Upstream's scores were used: "+reasonText(failure))
+	klog.FromContext(ctx).V(2).Info("Upstream's scores were used", "pod", klog.KObj(pod), "reason", failure.Reason, "message", failure.Message)
+}
+
+// sayModelKept says that a policy scores which is not the one on the disk.
+func (p *Longshore) sayModelKept(pod *v1.Pod) {
+	policy, problem := p.models.current.Load(), p.models.problem.Load()
+	if policy != nil && problem != nil {
+		p.announcer.announce(pod, EventModelKept, "The last good policy "+policy.name+" is used: "+problem.text)
+	}
+}
+
+// record puts the decision in the ring for the decision log.
+func (p *Longshore) record(pod *v1.Pod, made ranking, started time.Time) {
+	if p.ring == nil {
+		return
+	}
+	one := decision{
+		TimeMicros:    started.UnixMicro(),
+		Mode:          "plugin",
+		PodNamespace:  pod.Namespace,
+		PodName:       pod.Name,
+		PodUID:        string(pod.UID),
+		Policy:        made.policy,
+		PolicyVersion: made.version,
+		SchedulerName: pod.Spec.SchedulerName,
+		NumNodes:      made.numNodes,
+		NumFeasible:   len(made.nodes),
+		Candidates:    []candidate{},
+		LatencyMicros: p.clock.Since(started).Microseconds(),
+	}
+	if p.arguments.Shadow {
+		one.Mode = "shadow"
+	}
+	if made.failure != nil {
+		text := reasonText(made.failure)
+		one.FallbackReason = &text
+	}
+	if made.chosen >= 0 {
+		one.describe(made)
+	}
+	if !p.ring.add(one) {
+		p.metrics.dropped.Inc()
+	}
+}
+
+// describe adds the chosen node and the few best ones; the chosen one comes first also where others tie with it.
+func (d *decision) describe(made ranking) {
+	node, score := made.nodes[made.chosen].Node().Name, made.scores[made.chosen]
+	d.Node, d.Score = &node, &score
+	others := make([]candidate, 0, topCandidates)
+	for i, other := range made.nodes {
+		if i != made.chosen {
+			others = best(others, other.Node().Name, made.scores[i])
+		}
+	}
+	if len(others) > 0 {
+		d.RunnerUp = &others[0].node
+	}
+	d.Candidates = append([]candidate{{node, score}}, others[:min(len(others), topCandidates-1)]...)
+}
+
+func reasonText(failure *inference.Problem) string {
+	return string(failure.Reason) + ": " + failure.Message
+}

@@ -1,0 +1,59 @@
+"""`longshore bench live-oracle` and `bench faults`: the proofs against a real control plane, each in one command."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longshore.cli.output import JsonOption, emit, note
+
+if TYPE_CHECKING:
+    from longshore.lab.proof.live_oracle import LiveResult
+
+
+def live_oracle(
+    cases: Annotated[
+        int, typer.Option(help="How many cases; those that no API server takes do not count.", min=1)
+    ] = 200,
+    seed: Annotated[int, typer.Option(help="Which series of cases.", min=0)] = 1,
+    json_mode: JsonOption = False,
+) -> None:
+    """Give random cases on a real API server to stock kube-scheduler and to ours; exit 1 on any difference."""
+    import asyncio
+
+    from longshore.cli.progress import counter
+    from longshore.lab.oracle.proof import UPSTREAM_VERSION
+    from longshore.lab.proof.live_oracle import cluster_without_controllers, prove_live
+
+    note("starting a control plane of its own …")
+    with cluster_without_controllers() as cluster, counter("cases", cases) as advance:
+        result = asyncio.run(prove_live(cluster, cases, seed, advance))
+    payload = {
+        "upstream": UPSTREAM_VERSION,
+        "seed": seed,
+        "cases": result.cases,
+        "feasible": result.num_feasible,
+        "ties": result.num_ties,
+        "pending": result.num_pending,
+        "left_out": result.left_out,
+        "late": result.num_late,
+        "differences": len(result.differences),
+        "first_difference": result.differences[0] if result.differences else None,
+        "seconds": round(result.seconds, 1),
+    }
+    emit(json_mode, payload, lambda: _render_live_oracle(result))
+    if result.differences:
+        raise typer.Exit(1)
+
+
+def _render_live_oracle(result: "LiveResult") -> None:
+    for each in result.differences[:3]:
+        print(f"{each.what}\n{each.case}\n")
+    left_out = "; ".join(f"{count} more: {reason}" for reason, count in result.left_out.items())
+    print(
+        f"{result.cases} cases in {result.seconds:.0f} s: {result.num_feasible} placed ({result.num_ties} with several "
+        f"best nodes), {result.num_pending} without a node; {len(result.differences)} differences"
+    )
+    if left_out:
+        print(f"left out: {left_out}")
+    if result.num_late:
+        print(f"agreed only when the watches had longer to come in step: {result.num_late}")

@@ -1,0 +1,108 @@
+"""The scene of a fault: a real cluster, schedulers as processes, pods in flight, and a watch from the side."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from longshore.core.errors import LongshoreError
+from longshore.kube.client import Client
+from longshore.lab.cluster import LocalCluster
+from longshore.lab.proof.load import create_pods, make_pods
+from longshore.lab.proof.pod_watch import PodWatch, Sighting
+from longshore.lab.proof.scheduler_process import SCHEDULES, SchedulerProcess
+
+ACCOUNT = "longshore-scheduler"
+_PATIENCE_SECONDS = 90.0
+
+
+@dataclass
+class Scene:
+    """What a fault works with, and what it takes note of."""
+
+    cluster: LocalCluster
+    client: Client
+    watch: PodWatch
+    namespace: str
+    num_pods: int
+    elects_leader: bool
+    uids: list[str] = field(default_factory=list)
+    """Of all pods that were created."""
+    schedulers: list[SchedulerProcess] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    """Pods that were there and not bound when it happened."""
+    struck_at: float = 0.0
+    outage_seconds: float = 0.0
+    """How long the cluster itself was away."""
+
+    async def scheduler(
+        self, failpoint: str = "", says: str = SCHEDULES, *, elects_leader: bool | None = None
+    ) -> SchedulerProcess:
+        """Start a replica with the rights of `deploy/rbac.yaml`, and wait until it says something."""
+        log = self.cluster.log(f"{self.namespace}-{len(self.schedulers)}")
+        has_lease = self.elects_leader if elects_leader is None else elects_leader
+        kubeconfig = self.cluster.kubeconfig_for(ACCOUNT)
+        process = SchedulerProcess(kubeconfig, log, elects_leader=has_lease, failpoint=failpoint)
+        self.schedulers.append(process)
+        await process.start(says)
+        return process
+
+    @contextlib.asynccontextmanager
+    async def pods_coming(self) -> AsyncIterator[None]:
+        """Create half of the pods, and the others beside the block; at its end all have been created."""
+        pods = make_pods(self.num_pods, self.namespace)
+        half = self.num_pods // 2
+        there = await create_pods(self.client, pods[:half])
+        task = asyncio.create_task(create_pods(self.client, pods[half:]))
+        try:
+            yield
+            self.uids = there + await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def some_bound(self) -> None:
+        """Wait until a third of the pods is bound, so that the others are in flight."""
+        await self._until(lambda: self.num_bound >= self.num_pods // 3, "a third of the pods is bound")
+
+    async def all_bound(self) -> None:
+        """Wait until every pod is bound; who is not after a long time is stuck, and will be counted."""
+        await self.watch.until(lambda: self.num_bound >= self.num_pods, _PATIENCE_SECONDS)
+
+    async def death(self, process: SchedulerProcess) -> None:
+        """Wait until a scheduler has died, and take that for the moment of the fault."""
+        ends = time.monotonic() + _PATIENCE_SECONDS
+        while not process.died_at:
+            if time.monotonic() > ends:
+                raise LongshoreError(f"the scheduler was not killed: {process.said()[-1000:]}")
+            await asyncio.sleep(0.005)
+        self.strike(process.died_at[0])
+
+    def strike(self, at: float | None = None) -> None:
+        """Take note that it happened, and who was waiting."""
+        self.struck_at = time.monotonic() if at is None else at
+        seen = self._seen()
+        self.waiting = [uid for uid, pod in seen.items() if pod.bound_at is None or pod.bound_at > self.struck_at]
+
+    def is_back(self) -> None:
+        """Take note that what was away since the strike is there again."""
+        self.outage_seconds = time.monotonic() - self.struck_at
+
+    def recovery_seconds(self) -> float:
+        """Return how long after the strike all who waited then were bound; without end if one is not."""
+        times = [self.watch.sightings[uid].bound_at for uid in self.waiting]
+        return max((float("inf") if at is None else at - self.struck_at for at in times), default=0.0)
+
+    @property
+    def num_bound(self) -> int:
+        """Say how many pods of this scene have been seen bound."""
+        return sum(bool(pod.nodes) for pod in self._seen().values())
+
+    def _seen(self) -> dict[str, Sighting]:
+        prefix = f"{self.namespace}/"
+        return {uid: pod for uid, pod in self.watch.sightings.items() if pod.name.startswith(prefix)}
+
+    async def _until(self, condition: Callable[[], bool], what: str) -> None:
+        if not await self.watch.until(condition, _PATIENCE_SECONDS):
+            raise LongshoreError(f"it did not happen within {_PATIENCE_SECONDS:g} s that {what}")
