@@ -136,6 +136,7 @@ func (n *node) countDevices(t *typical) {
 		}
 	}
 	n.gpu = state
+	t.offerAll(n)
 	n.gpu.fragment = t.fragment(n, take{}, state.idle, n.cpu-n.cpuAsked)
 	n.gpu.potential = t.potential(n, take{}, n.cpu-n.cpuAsked)
 }

@@ -16,23 +16,23 @@ type hasher struct {
 	sum  uint64
 }
 
-// mix spreads the bits of two numbers over one.
-func mix(a, b uint64) uint64 {
+// blend spreads the bits of two numbers over one.
+func blend(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^0x9E3779B97F4A7C15, b^0xD1B54A32D192ED03)
 	return high ^ low ^ bits.RotateLeft64(a, 23)
 }
 
-func (h *hasher) number(value int64) { h.sum = mix(h.sum, uint64(value)) }
-func (h *hasher) text(value string)  { h.sum = mix(h.sum, maphash.String(h.seed, value)) }
+func (h *hasher) number(value int64) { h.sum = blend(h.sum, uint64(value)) }
+func (h *hasher) text(value string)  { h.sum = blend(h.sum, maphash.String(h.seed, value)) }
 
 // labels hashes a map, whatever the order in which Go goes over it.
 func (h *hasher) labels(values map[string]string) {
 	total := uint64(0)
 	for key, value := range values {
-		total += mix(maphash.String(h.seed, key), maphash.String(h.seed, value))
+		total += blend(maphash.String(h.seed, key), maphash.String(h.seed, value))
 	}
 	h.number(int64(len(values)))
-	h.sum = mix(h.sum, total)
+	h.sum = blend(h.sum, total)
 }
 
 func (h *hasher) amounts(values v1.ResourceList) {

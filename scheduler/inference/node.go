@@ -50,6 +50,7 @@ type node struct {
 	near                          []nearZone
 	zoneNumber                    int
 	gpu                           gpuState
+	offers                        []offer // to every typical size of pods
 }
 
 // nearZone is how near the nodes of another zone are.
@@ -83,17 +84,17 @@ func (s *Scorer) looksOf(info fwk.NodeInfo) uint64 {
 	object, sum := info.Node(), uint64(0)
 	if s.model.reads.labels {
 		for key, value := range object.Labels {
-			sum += mix(maphash.String(s.seed, key), maphash.String(s.seed, value))
+			sum += blend(maphash.String(s.seed, key), maphash.String(s.seed, value))
 		}
 	}
 	if s.model.reads.taints {
 		for _, taint := range object.Spec.Taints {
-			sum += mix(mix(maphash.String(s.seed, taint.Key), maphash.String(s.seed, taint.Value)), maphash.String(s.seed, string(taint.Effect)))
+			sum += blend(blend(maphash.String(s.seed, taint.Key), maphash.String(s.seed, taint.Value)), maphash.String(s.seed, string(taint.Effect)))
 		}
 	}
 	if s.model.reads.images {
 		for name, state := range info.GetImageStates() {
-			sum += mix(maphash.String(s.seed, name), uint64(state.Size))
+			sum += blend(maphash.String(s.seed, name), uint64(state.Size))
 		}
 	}
 	return sum

@@ -12,7 +12,6 @@ type run struct {
 	numNodes int
 	data     [][]float32 // by value
 	partials []float32   // [blocks, program.partials]: what the pools of each block have found
-	weights  []float32   // scratch of `mixed`
 	sums     []float64   // scratch of pools over zones
 	// What the network is told about nodes beside the rows.
 	zones    []int // numbers of the nodes' zones, 0 = none
@@ -103,6 +102,14 @@ func (r *run) operate(o *op, from, to int) {
 		outer(out, in, other, rows, step, otherStep, r.program.values[o.inputs[0]].width, r.program.values[o.inputs[1]].width)
 	case "mixed":
 		r.mixed(o, out, in, rows, step, from, to)
+	case mixKind:
+		mix(o, out, in)
+	case applyKind:
+		weights := r.data[o.inputs[1]]
+		for row := range rows {
+			wide := len(weights) - 1
+			out[row] = dot(in[row*step:][:wide], weights) + weights[wide]
+		}
 	}
 }
 
@@ -202,7 +209,16 @@ func outer(out, a, b []float32, rows, stepA, stepB, wideA, wideB int) {
 	}
 }
 
-// mixed multiplies rows by a vector that is mixed from the columns of a matrix.
+// mix makes one vector of the columns of a matrix, and last one number of the vector: `mixed` where all nodes share the
+// mix, which is then made once.
+func mix(o *op, out, given []float32) {
+	for i := range out[:len(out)-1] {
+		out[i] = dot(given, o.matrix[i*len(given):][:len(given)])
+	}
+	out[len(out)-1] = dot(given, o.vector)
+}
+
+// mixed multiplies rows by a vector that is mixed from the columns of a matrix, for every node its own.
 func (r *run) mixed(o *op, out, in []float32, rows, step, from, to int) {
 	mix, mixStep := r.at(o.inputs[1], from, to)
 	wide, sets := r.program.values[o.inputs[0]].width, r.program.values[o.inputs[1]].width

@@ -27,6 +27,9 @@ type op struct {
 	partial int
 }
 
+// `mixed` where all nodes share the mix is two operations: one for the cluster, one for the nodes.
+const mixKind, applyKind = "mix", "apply"
+
 // stage is a part of the network between two pools: first what is about the whole cluster, then, node by node, the
 // rest. Pools of what a stage makes are known when it is over.
 type stage struct {
@@ -59,7 +62,7 @@ type firstLayer struct {
 
 // compile orders a network's operations into stages.
 func compile(b *bundle.Bundle) *program {
-	c := compiler{bundle: b, program: &program{}, numbers: map[string]int{}, ready: nil}
+	c := compiler{bundle: b, program: &program{stages: make([]stage, 1)}, numbers: map[string]int{}}
 	p := c.program
 	p.rows = c.number(bundle.Rows)
 	c.number(bundle.Prior)
@@ -68,10 +71,16 @@ func compile(b *bundle.Bundle) *program {
 	ops := needed(b.Policy.Ops)
 	first := c.findFirstLayer(ops)
 	for _, one := range ops {
-		if first != nil && slices.Contains(first.replaced, one.Output) {
-			continue
+		switch {
+		case first != nil && slices.Contains(first.replaced, one.Output):
+		case one.Kind == "mixed" && !c.bundle.Shapes[one.Inputs[1]].IsPerNode:
+			weights := "the weights of " + one.Output
+			b.Shapes[weights] = bundle.Shape{Width: b.Shapes[one.Inputs[0]].Width + 1}
+			c.add(bundle.Op{Kind: mixKind, Inputs: one.Inputs[1:], Output: weights, Tensors: one.Tensors})
+			c.add(bundle.Op{Kind: applyKind, Inputs: []string{one.Inputs[0], weights}, Output: one.Output})
+		default:
+			c.add(one)
 		}
-		c.add(one)
 	}
 	p.score = c.numbers[bundle.Score]
 	return p
@@ -190,7 +199,7 @@ func (c *compiler) takeTensors(one *op, source bundle.Op) {
 	case "linear":
 		width := c.program.values[one.output].width
 		one.matrix, one.vector = transposed(floats(0), width), floats(1)
-	case "mixed":
+	case "mixed", mixKind:
 		one.matrix, one.vector = floats(0), floats(1)
 	case "scale":
 		one.vector = floats(0)

@@ -40,8 +40,8 @@ type typical struct {
 	numGPU  int
 	isStale bool
 
-	sorted []kindCount
-	sizes  []size
+	sorted, spare []kindCount
+	sizes         []size
 	// byModel has, for a GPU model, how often each size may use it, and last how often none of them may.
 	byModel map[string][]float64
 }
@@ -91,12 +91,11 @@ func (t *typical) renew() bool {
 		return false
 	}
 	t.isStale = false
-	before := t.sorted
-	t.sorted = nil
+	t.sorted, t.spare = t.spare[:0], t.sorted
 	if t.numGPU > 0 {
-		t.sorted = mostFrequent(t.counts)
+		t.sorted = mostFrequent(t.counts, t.sorted)
 	}
-	if slices.Equal(before, t.sorted) {
+	if slices.Equal(t.spare, t.sorted) {
 		return false
 	}
 	t.sizes = t.sizes[:0]
@@ -105,7 +104,9 @@ func (t *typical) renew() bool {
 			t.sizes = append(t.sizes, of)
 		}
 	}
-	clear(t.byModel)
+	for model, shares := range t.byModel {
+		t.byModel[model] = t.sharesOf(model, shares)
+	}
 	return true
 }
 
@@ -114,8 +115,7 @@ func sizeOf(kind podKind) size {
 }
 
 // mostFrequent returns the kinds that cover most pods; of equally frequent ones the larger is typical.
-func mostFrequent(counts map[podKind]int) []kindCount {
-	all := make([]kindCount, 0, len(counts))
+func mostFrequent(counts map[podKind]int, all []kindCount) []kindCount {
 	total := 0
 	for kind, count := range counts {
 		all = append(all, kindCount{kind, count})
@@ -136,16 +136,21 @@ func mostFrequent(counts map[podKind]int) []kindCount {
 	return all
 }
 
-// shares returns how often each size may use a GPU model, and last the rest.
-func (t *typical) shares(model string) []float64 {
-	if found, ok := t.byModel[model]; ok {
-		return found
+// meet takes note of a GPU model.
+func (t *typical) meet(model string) {
+	if _, found := t.byModel[model]; !found {
+		t.byModel[model] = t.sharesOf(model, nil)
 	}
+}
+
+// sharesOf returns how often each size may use a GPU model, and last the rest.
+func (t *typical) sharesOf(model string, found []float64) []float64 {
 	covered := 0
 	for _, one := range t.sorted {
 		covered += one.count
 	}
-	found, total := make([]float64, len(t.sizes)+1), 0.0
+	found = zeroed(found, len(t.sizes)+1)
+	total := 0.0
 	for _, one := range t.sorted {
 		share := float64(one.count) / float64(covered)
 		total += share
@@ -159,7 +164,6 @@ func (t *typical) shares(model string) []float64 {
 		rest -= found[i]
 	}
 	found[len(t.sizes)] = rest
-	t.byModel[model] = found
 	return found
 }
 
@@ -204,24 +208,32 @@ func (o *offer) add(left, milli, times int64) {
 	}
 }
 
-// offerTo counts what a node's devices offer to a size of pods after a pod took some.
-func (n *node) offerTo(milli int64, t take) offer {
-	var found offer
-	for _, used := range n.gpuUsed {
-		found.add(wholeGPU-used, milli, 1)
+// offerAll counts what a node's devices offer to every typical size.
+func (t *typical) offerAll(n *node) {
+	n.offers = n.offers[:0]
+	for _, one := range t.sizes {
+		var found offer
+		for _, used := range n.gpuUsed {
+			found.add(wholeGPU-used, one.milli, 1)
+		}
+		n.offers = append(n.offers, found)
 	}
+}
+
+// after returns what is offered to a size once a pod took devices.
+func (o offer) after(milli int64, t take) offer {
 	if t.count > 0 {
-		found.add(t.left, milli, -t.count)
-		found.add(t.leftAfter(), milli, t.count)
+		o.add(t.left, milli, -t.count)
+		o.add(t.leftAfter(), milli, t.count)
 	}
-	return found
+	return o
 }
 
 // fragment returns the milli of a node that are free and of no use to typical pods; idle and cpu are what is left.
 func (t *typical) fragment(n *node, after take, idle, cpu int64) float64 {
 	shares, total := t.byModel[n.gpuModel], 0.0
 	for i, one := range t.sizes {
-		unusable, found := idle, n.offerTo(one.milli, after)
+		unusable, found := idle, n.offers[i].after(one.milli, after)
 		if found.fitting >= one.count && cpu >= one.cpu {
 			unusable = found.tooFull
 		}
@@ -238,7 +250,7 @@ func (t *typical) potential(n *node, after take, cpu int64) float64 {
 		if one.cpu > 0 {
 			fit = max(cpu, 0) / one.cpu
 		}
-		fit = min(fit, floorDiv64(n.offerTo(one.milli, after).pods, one.count))
+		fit = min(fit, floorDiv64(n.offers[i].after(one.milli, after).pods, one.count))
 		total += float64(fit) * (float64(one.milli*one.count) * shares[i])
 	}
 	return total

@@ -19,26 +19,16 @@ import (
 
 // What an argument is when it is left out.
 const (
-	defaultDeadline        = 20 * time.Millisecond
-	defaultReadingsMaxAge  = time.Minute
-	defaultCircuitFailures = 5
-	defaultCircuitOpenFor  = 30 * time.Second
-	defaultEventInterval   = time.Minute
+	defaultDeadline          = 20 * time.Millisecond
+	defaultReadingsMaxAge    = time.Minute
+	defaultEnvelopeTolerance = 0.25
+	defaultCircuitFailures   = 5
+	defaultCircuitOpenFor    = 30 * time.Second
+	defaultEventInterval     = time.Minute
 )
 
 // mostDeadline keeps a typing error (20s for 20ms) from stopping all scheduling: pods are scored one after the other.
 const mostDeadline = 5 * time.Second
-
-// OutOfDistribution says what is done with a pod and nodes unlike those of the model's training.
-type OutOfDistribution string
-
-// What can be done with them.
-const (
-	// FallBack uses upstream's scores.
-	FallBack OutOfDistribution = "Fallback"
-	// Ignore uses the model's all the same.
-	Ignore OutOfDistribution = "Ignore"
-)
 
 // Arguments are the plugin's arguments, the `args` of its `pluginConfig`.
 type Arguments struct {
@@ -56,8 +46,9 @@ type Arguments struct {
 	ReadingsFile string `json:"readingsFile"`
 	// ReadingsMaxAge is the age from which on a reading is not known any more.
 	ReadingsMaxAge metav1.Duration `json:"readingsMaxAge"`
-	// OutOfDistribution says what is done with pods and nodes unlike those of the training.
-	OutOfDistribution OutOfDistribution `json:"outOfDistribution"`
+	// EnvelopeTolerance is the share of what the model reads that may lie outside of what it met in training; above it
+	// upstream's scores are used. 1 = the model's are used, however far out.
+	EnvelopeTolerance float64 `json:"envelopeTolerance"`
 	// DecisionLog is where decisions go: the path of a file, unix:PATH or an http(s) address; empty = nowhere.
 	DecisionLog string `json:"decisionLog"`
 	// Circuit says when a failing model is left alone for a while.
@@ -78,7 +69,7 @@ func defaultArguments() Arguments {
 	return Arguments{
 		Deadline:          metav1.Duration{Duration: defaultDeadline},
 		ReadingsMaxAge:    metav1.Duration{Duration: defaultReadingsMaxAge},
-		OutOfDistribution: FallBack,
+		EnvelopeTolerance: defaultEnvelopeTolerance,
 		Circuit: CircuitArguments{
 			Failures: defaultCircuitFailures,
 			OpenFor:  metav1.Duration{Duration: defaultCircuitOpenFor},
@@ -139,8 +130,7 @@ func (a Arguments) validate() error {
 		fmt.Sprintf("a duration above 0 and at most %v", mostDeadline))
 	expect(a.MixWeight >= 0 && a.MixWeight <= 1, "mixWeight", a.MixWeight, "a number from 0 to 1")
 	expect(a.ReadingsMaxAge.Duration > 0, "readingsMaxAge", a.ReadingsMaxAge.Duration, "a duration above 0")
-	expect(a.OutOfDistribution == FallBack || a.OutOfDistribution == Ignore, "outOfDistribution",
-		a.OutOfDistribution, fmt.Sprintf("%s or %s", FallBack, Ignore))
+	expect(a.EnvelopeTolerance >= 0 && a.EnvelopeTolerance <= 1, "envelopeTolerance", a.EnvelopeTolerance, "a number from 0 to 1")
 	expect(a.Circuit.Failures >= 1, "circuit.failures", a.Circuit.Failures, "1 or more")
 	expect(a.Circuit.OpenFor.Duration > 0, "circuit.openFor", a.Circuit.OpenFor.Duration, "a duration above 0")
 	expect(a.EventInterval.Duration >= time.Second, "eventInterval", a.EventInterval.Duration, "1s or more")

@@ -26,13 +26,13 @@ func TestArgumentsDefaults(t *testing.T) {
 
 func TestArgumentsAreRead(t *testing.T) {
 	got, err := decodeText(`{"modelPath": "/model", "deadline": "5ms", "mixWeight": 0.5, "shadow": true,
-		"readingsFile": "/readings", "readingsMaxAge": "10s", "outOfDistribution": "Ignore",
+		"readingsFile": "/readings", "readingsMaxAge": "10s", "envelopeTolerance": 1,
 		"decisionLog": "https://longshore:8000/decisions", "circuit": {"failures": 3, "openFor": "1m"}, "eventInterval": "5m"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Deadline.Duration != 5*time.Millisecond || got.MixWeight != 0.5 || !got.Shadow ||
-		got.Circuit.Failures != 3 || got.Circuit.OpenFor.Duration != time.Minute || got.OutOfDistribution != Ignore {
+		got.Circuit.Failures != 3 || got.Circuit.OpenFor.Duration != time.Minute || got.EnvelopeTolerance != 1 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -56,7 +56,7 @@ func TestWrongArgumentsNameTheField(t *testing.T) {
 		"a duration in words":   {`{"modelPath": "/m", "readingsMaxAge": "long"}`, "args.readingsMaxAge: "},
 		"a weight above 1":      {`{"modelPath": "/m", "mixWeight": 1.5}`, "args.mixWeight: got 1.5, expected a number from 0 to 1"},
 		"a string as bool":      {`{"modelPath": "/m", "shadow": "yes"}`, "args.shadow: "},
-		"an unknown mode":       {`{"modelPath": "/m", "outOfDistribution": "Hope"}`, "args.outOfDistribution: got Hope, expected Fallback or Ignore"},
+		"a negative share":      {`{"modelPath": "/m", "envelopeTolerance": -0.5}`, "args.envelopeTolerance: got -0.5, expected a number from 0 to 1"},
 		"a field of circuit":    {`{"modelPath": "/m", "circuit": {"failure": 3}}`, "args.circuit: "},
 		"no failures":           {`{"modelPath": "/m", "circuit": {"failures": 0}}`, "args.circuit.failures: got 0"},
 		"an address w/o host":   {`{"modelPath": "/m", "decisionLog": "http:///decisions"}`, "args.decisionLog: "},

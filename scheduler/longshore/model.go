@@ -24,6 +24,8 @@ type scorer interface {
 
 // policy is a model that can score, and what the plugin has to know about it.
 type policy struct {
+	// newScorer makes a scorer with empty caches, for the start and after a panic, which may have left anything behind.
+	newScorer     func() scorer
 	scorer        scorer
 	name          string
 	version       string
@@ -165,19 +167,25 @@ func (f fingerprint) equals(other fingerprint) bool {
 	return true
 }
 
-// loadBundle reads a bundle and makes its scorer.
-func loadBundle(parallelizer fwk.Parallelizer) loadPolicy {
+// loadBundle returns what reads a bundle and makes its scorer, for one profile.
+func loadBundle(handle fwk.Handle, envelopeTolerance float64) (loadPolicy, error) {
+	surroundings, err := inference.NewSurroundings(handle.SharedInformerFactory())
+	if err != nil {
+		return nil, err
+	}
+	parallelizer := recoveringParallelizer{handle.Parallelizer()}
 	return func(folder string) (*policy, error) {
 		model, err := inference.Load(folder)
 		if err != nil {
 			return nil, err
 		}
-		made := &policy{
-			scorer:        inference.NewScorer(model, parallelizer),
-			needsReadings: model.NeedsReadings(),
-			tieTolerance:  model.TieTolerance(),
+		made := &policy{needsReadings: model.NeedsReadings(), tieTolerance: model.TieTolerance()}
+		made.newScorer = func() scorer {
+			within, outside := inference.Within(surroundings), inference.MaxOutside(float32(envelopeTolerance))
+			return inference.NewScorer(model, parallelizer, within, outside)
 		}
+		made.scorer = made.newScorer()
 		made.name, made.version, made.sha256 = model.Info()
 		return made, nil
-	}
+	}, nil
 }

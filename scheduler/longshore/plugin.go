@@ -62,8 +62,10 @@ func New(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	parallelizer := recoveringParallelizer{handle.Parallelizer()}
-	load := loadBundle(parallelizer)
+	load, err := loadBundle(handle, arguments.EnvelopeTolerance)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
 	return newPlugin(ctx, arguments, handle, load, legacyregistry.Register, clock.RealClock{})
 }
 

@@ -139,6 +139,7 @@ func (p *Longshore) scoreInTime(
 	defer func() {
 		if value := recover(); value != nil {
 			problem = &inference.Problem{Reason: panicked, Message: fmt.Sprint(value)}
+			policy.scorer = policy.newScorer()
 			klog.FromContext(ctx).Error(nil, "Scoring panicked", "pod", klog.KObj(pod), "value", value, "stack", string(debug.Stack()))
 		}
 	}()

@@ -186,7 +186,8 @@ func (f *fixture) create(changes ...change) frameworkruntime.PluginFactory {
 }
 
 func (f *fixture) newPolicy(sha256 string) *policy {
-	return &policy{scorer: f.policy, name: "scripted", version: "1", sha256: sha256, tieTolerance: 1e-6}
+	newScorer := func() scorer { return f.policy }
+	return &policy{newScorer: newScorer, scorer: f.policy, name: "scripted", version: "1", sha256: sha256, tieTolerance: 1e-6}
 }
 
 // schedule runs a pod through PreFilter, Filter, PreScore and Score and returns the totals by node.

@@ -29,7 +29,7 @@ UPSTREAM = {
 def used() -> SchedulerMetrics:
     """Return metrics of which every method was called once."""
     metrics = SchedulerMetrics("longshore")
-    metrics.decided(0.0004)
+    metrics.decided(0.0004, 0.0002)
     metrics.attempted("scheduled", 0.003)
     metrics.pod_scheduled(attempts=2, seconds_since_queued=0.5)
     metrics.queued("active", "PodAdd")
@@ -76,6 +76,7 @@ def value(metrics: SchedulerMetrics, name: str, /, **labels: str) -> float | Non
         ("scheduler_preemption_victims_sum", {}, 3),
         ("scheduler_queue_incoming_pods_total", {"queue": "active", "event": "PodAdd"}, 1),
         ("longshore_decision_duration_seconds_bucket", {"le": "0.0005"}, 1),
+        ("longshore_decision_cpu_seconds_sum", {}, 0.0002),
         ("longshore_fallback_total", {"reason": "deadline"}, 1),
         ("longshore_watch_restarts_total", {"resource": "pods", "reason": "gone"}, 1),
         ("longshore_binds_in_flight", {}, 1),
@@ -132,7 +133,7 @@ def test_a_decision_costs_little():
 def seconds_per_decision(metrics: SchedulerMetrics, repeats: int) -> float:
     started = time.perf_counter()
     for _ in range(repeats):
-        metrics.decided(0.0004)
+        metrics.decided(0.0004, 0.0002)
         metrics.queued("active", "PodAdd")
         metrics.set_pending(1, 0, 0, 0)
         metrics.bind_started()

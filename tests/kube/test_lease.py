@@ -147,6 +147,21 @@ async def test_a_lease_seen_for_the_first_time_is_waited_for_even_if_it_looks_ol
     assert not await two.try_acquire()
 
 
+async def test_a_first_look_starts_the_time_of_a_silent_holder(api: Leases) -> None:
+    clock = Clock()
+    await candidate(api, "one", clock).acquire()
+    two = candidate(api, "two", clock)
+    await two.look()
+    clock.now += 15.1
+    assert await two.try_acquire()
+
+
+async def test_a_look_at_no_lease_is_fine(api: Leases) -> None:
+    two = candidate(api, "two", Clock())
+    await two.look()
+    assert await two.try_acquire()
+
+
 async def test_a_released_lease_is_taken_at_once(api: Leases) -> None:
     clock = Clock()
     one, two = candidate(api, "one", clock), candidate(api, "two", clock)

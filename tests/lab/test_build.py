@@ -22,6 +22,12 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / module / "go.mod").write_text(f"module example\n\nrequire {pin}\n")
         (folder / module / "go.sum").write_text("")
     (folder / "etcd" / "main.go").write_text("package main\n")
+    scheduler = tmp_path / "scheduler"
+    (scheduler / "longshore").mkdir(parents=True)
+    (scheduler / "go.mod").write_text("module example\n\nrequire k8s.io/kubernetes v1.2.3\n")
+    (scheduler / "go.sum").write_text("")
+    (scheduler / "longshore" / "plugin.go").write_text("package longshore\n")
+    (scheduler / "longshore" / "plugin_test.go").write_text("package longshore\n")
     for app in build.APPS:
         (tmp_path / "apps" / app).mkdir(parents=True)
         (tmp_path / "apps" / app / "main.go").write_text("package main\n")
@@ -178,6 +184,32 @@ def test_an_upstream_programs_key_changes_with_what_pins_it(source: Path, name: 
     assert build.program_path("etcd") != before
 
 
+@pytest.mark.parametrize("name", ["go.mod", "go.sum", "longshore/plugin.go", "cmd/kube-scheduler/main.go"])
+def test_our_kube_schedulers_key_changes_with_its_source(source: Path, name: str) -> None:
+    before = build.program_path("longshore-kube-scheduler")
+    path = source.parent / "scheduler" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{path.read_text() if path.exists() else ''}// changed\n")
+    assert build.program_path("longshore-kube-scheduler") != before
+
+
+def test_our_kube_schedulers_key_does_not_depend_on_tests(source: Path) -> None:
+    before = build.program_path("longshore-kube-scheduler")
+    (source.parent / "scheduler" / "longshore" / "plugin_test.go").write_text("package longshore // changed\n")
+    assert build.program_path("longshore-kube-scheduler") == before
+    assert build.program_path("kube-scheduler") != before
+
+
+def test_our_kube_scheduler_is_built_in_its_module(source: Path, tools: Path) -> None:
+    fake_go(tools, WRITE_OUTPUT)
+    target = build.build_program("longshore-kube-scheduler")
+    assert target.read_text() == "program\n"
+    (call,) = calls(tools)
+    assert call.startswith(f"{source.parent / 'scheduler'} build -trimpath")
+    assert "gitVersion=v1.2.3" in call
+    assert call.endswith("./cmd/kube-scheduler")
+
+
 def test_an_unknown_program_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="unknown program `kube-sheduler`"):
         build.program_path("kube-sheduler")
@@ -259,7 +291,7 @@ def test_the_program_builds_all_and_ends_with_0(tools: Path, capsys: pytest.Capt
     fake_go(tools, BUILD_ALL)
     assert build.main() == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"   1/11 oracle: bin/{build.oracle_path().name} (")
+    assert lines[0].startswith(f"   1/12 oracle: bin/{build.oracle_path().name} (")
     assert [line.split()[1].rstrip(":") for line in lines[1:8]] == list(build.PROGRAMS)
     assert all(build.require_program(name).is_file() for name in build.PROGRAMS)
     assert all(build.require_app(name).is_file() for name in build.APPS)

@@ -19,7 +19,16 @@ OBJECTIVE = "el-rl"
 # As of `longshore demo`: a third of the default, enough for the optimum of test1.
 _STEPS = 120_000
 # The columns of `longshore compare`; --json has every metric.
-_COLUMNS = ("reward", "active_nodes", "cpu_variance", "latency_ms", "hard_violations", "watts", "unschedulable")
+_COLUMNS = (
+    "reward",
+    "active_nodes",
+    "cpu_variance",
+    "latency_ms",
+    "hard_violations",
+    "watts",
+    "watts_idle_off",
+    "unschedulable",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +40,7 @@ def demo_cluster(
     seed: Annotated[int, typer.Option(help="The seed of test1.", min=0)] = 0,
     speed: Annotated[float, typer.Option(help="Seconds of test1 in a real second.", min=0.1)] = 10.0,
     policy: Annotated[
-        Path | None, typer.Option(help="A bundle that was trained before; by default one is trained now.")
+        str | None, typer.Option(help="A policy's name or a bundle's folder; by default one is trained now.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Where the trained policy goes.")] = Path("demo-policy"),
     name: Annotated[str, typer.Option(help="The cluster's name.")] = "longshore-demo",
@@ -63,7 +72,7 @@ def _run(cluster: "LocalCluster", demo: "Demo", scheduler_name: str) -> "LiveRes
     return measure(observed, demo.workload, run, OBJECTIVE)
 
 
-def _train(out: Path) -> Path:
+def _train(out: Path) -> str:
     from longshore.training.plan import Plan
     from longshore.training.run import Report, Watchers, train
 
@@ -74,11 +83,12 @@ def _train(out: Path) -> Path:
 
         plan = Plan(objective=OBJECTIVE, workload="test1", learner_config={"steps": _STEPS})
         train(plan, out, overwrite=True, watchers=Watchers(progress=show))
-    return out
+    return str(out)
 
 
 def _render(demo: "Demo", results: "dict[str, LiveResult]") -> None:
-    note(f"\n{demo.workload}, seed {demo.seed}, {demo.speed:g} times as fast, real pods on fresh equal nodes each time\n")
+    told = f"{demo.workload}, seed {demo.seed}, {demo.speed:g} times as fast"
+    note(f"\n{told}; the same pods on fresh equal nodes each time\n")
     rows = []
     for name, result in results.items():
         values = [f"{result.series.metrics[column]:.4g}" for column in _COLUMNS]

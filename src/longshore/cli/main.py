@@ -38,6 +38,7 @@ COMMANDS = (
     "longshore.cli.workload",
     "longshore.cli.record",
     "longshore.cli.decisions",
+    "longshore.cli.config",
     "longshore.cli.top",
     "longshore.cli.bench",
 )

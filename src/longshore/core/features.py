@@ -25,7 +25,7 @@ from longshore.core.power import CPU_COLUMN, pwr_node_watts
 SIMULATOR, STANDALONE, PLUGIN = "simulator", "standalone", "plugin"
 EVERYWHERE = (SIMULATOR, STANDALONE, PLUGIN)
 IN_PYTHON = (SIMULATOR, STANDALONE)
-"""The plugin knows neither the devices inside a node nor the counter table, and not which pod comes next."""
+"""Inside kube-scheduler nobody tells which pod comes next: a bundle that reads it is refused there."""
 
 POD, NODE, READING, STATE, CLUSTER, ELSEWHERE = "pod", "node", "reading", "state", "cluster", "elsewhere"
 """What a feature depends on, beside the pod and what the nodes are: nothing (the same for all nodes), nothing (for each
@@ -182,7 +182,7 @@ def _pwr_watts_added(view: View) -> Array:
 
 
 def _of_own(name: str, unit: str, description: str, how: str, compute: Callable[[View], Array], scope: str) -> Feature:
-    return Feature(name, unit, description, how, compute, scope, IN_PYTHON, is_own=True)
+    return Feature(name, unit, description, how, compute, scope, is_own=True)
 
 
 _GPU_AFTER = (
@@ -410,17 +410,17 @@ FEATURES: tuple[Feature, ...] = (
         lambda v: v.of_most(v.arrays.nodes.carbon_grams_per_kwh), NODE,
     ),
     # GPUs inside the node.
-    Feature("gpu_size", "milli-GPU", "all GPUs of the node", _MOST, lambda v: v.of_most(v.gpu_milli), NODE, IN_PYTHON),
+    Feature("gpu_size", "milli-GPU", "all GPUs of the node", _MOST, lambda v: v.of_most(v.gpu_milli), NODE),
     Feature(
-        "gpu_free", "milli-GPU", "what is free of the node's GPUs", "by the node's GPUs", _gpu_free, STATE, IN_PYTHON,
+        "gpu_free", "milli-GPU", "what is free of the node's GPUs", "by the node's GPUs", _gpu_free, STATE,
     ),
     Feature(
         "gpu_fragment", "milli-GPU", "what is free there and of no use to typical pods", "by the node's GPUs",
-        _gpu_fragment, STATE, IN_PYTHON,
+        _gpu_fragment, STATE,
     ),
     Feature(
         "gpu_fragment_added", "milli-GPU", "by how much the pod would change `gpu_fragment`", "by the node's GPUs",
-        _gpu_fragment_added, STATE, IN_PYTHON,
+        _gpu_fragment_added, STATE,
     ),
     *_GPU_AFTER,
     # What constraints say.
@@ -439,11 +439,11 @@ FEATURES: tuple[Feature, ...] = (
     ),
     Feature(
         "spread_crowding", "count", "pods of the same kind in the node's domains, over the soft spread constraints",
-        _MOST, _crowding, ELSEWHERE, IN_PYTHON,
+        _MOST, _crowding, ELSEWHERE,
     ),
     Feature(
         "neighbours_wanted", "weight", "pods near the node that the pod wants (or, below 0, does not want) there",
-        _MOST, _neighbours, ELSEWHERE, IN_PYTHON,
+        _MOST, _neighbours, ELSEWHERE,
     ),
     # The pod that waits behind this one, where the queue is known; the same for all nodes.
     Feature(

@@ -151,7 +151,7 @@ class Scheduler:
 
     def _decide(self, item: Waiting) -> None:
         """Make one attempt and act on it."""
-        pod, started = item.pod, time.perf_counter()
+        pod, started, cpu_started = item.pod, time.perf_counter(), time.thread_time()
         known = self._parts.cache.pod(pod.key)
         if known is None or known.uid != pod.uid or known.bound_to:
             self._queue.drop(pod.key)  # the watch was faster
@@ -165,7 +165,7 @@ class Scheduler:
         )
         verdict = self._parts.cycle.attempt(asked)
         seconds = time.perf_counter() - started
-        self._parts.metrics.decided(seconds)
+        self._parts.metrics.decided(seconds, time.thread_time() - cpu_started)
         if verdict.fallback_reason is not None:
             self._parts.metrics.fell_back(verdict.fallback_reason.partition(":")[0])
         record = self._record(item, verdict, seconds)

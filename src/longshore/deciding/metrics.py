@@ -117,6 +117,12 @@ class SchedulerMetrics:
             buckets=_DECISION,
             registry=registry,
         )
+        self._decision_cpu = Histogram(
+            "longshore_decision_cpu_seconds",
+            "Processor seconds of deciding: far less than the duration where others take the processor away.",
+            buckets=_DECISION,
+            registry=registry,
+        )
         self._fallbacks = Counter(
             "longshore_fallback_total",
             "Decisions that the policy did not make, by the reason.",
@@ -142,10 +148,11 @@ class SchedulerMetrics:
         self._pulled = _Pulled()
         registry.register(self._pulled)
 
-    def decided(self, seconds: float) -> None:
-        """Count the time that one decision took, without binding."""
+    def decided(self, seconds: float, cpu_seconds: float) -> None:
+        """Count the time that one decision took, without binding, by the clock and on the processor."""
         self._algorithm.observe(seconds)
         self._decision.observe(seconds)
+        self._decision_cpu.observe(cpu_seconds)
 
     def attempted(self, result: Result, seconds: float) -> None:
         """Count an attempt by its result; the time is that of deciding and binding."""

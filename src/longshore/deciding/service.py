@@ -117,6 +117,9 @@ class Service:
         Raises:
             LongshoreError: credentials, rights, the lease or the policy do not allow it, or the lease was lost.
         """
+        election = self._election()
+        if election is not None:
+            await election.look()  # before anything that takes long: a holder that died is waited for from now on
         await self._check_rights()
         reflectors = [Reflector(self._client, resource, self._deliver) for resource in RESOURCES]
         async with _background(run_reflectors(reflectors)) as watch:
@@ -124,7 +127,7 @@ class Service:
                 return
             self._check_cluster()
             async with _background(self._follow_readings()) as readings:
-                await self._lead_if_elected(watch, readings)
+                await self._lead_if_elected(election, watch, readings)
 
     async def _check_rights(self) -> None:
         settings = self._settings
@@ -180,13 +183,12 @@ class Service:
         self._queue.wake(self._cycle.view.put_readings(readings))
         self.scheduler.wake()
 
-    async def _lead_if_elected(self, *background: asyncio.Task[None]) -> None:
+    def _election(self) -> LeaderElection | None:
         settings = self._settings
         if not settings.elects_leader:
-            await self._lead(None, *background)
-            return
+            return None
         lasts, deadline, retry = settings.lease_times
-        election = LeaderElection(
+        return LeaderElection(
             self._client,
             settings.lease_namespace,
             settings.lease_name,
@@ -195,6 +197,12 @@ class Service:
             renew_deadline_seconds=deadline,
             retry_seconds=retry,
         )
+
+    async def _lead_if_elected(self, election: LeaderElection | None, *background: asyncio.Task[None]) -> None:
+        settings = self._settings
+        if election is None:
+            await self._lead(None, *background)
+            return
         if not await election.try_acquire():
             held = f"the lease `{election.described}` " + (
                 f"is held by `{election.holder}`" if election.holder else "could not be taken"

@@ -87,6 +87,13 @@ class LeaderElection:
         """Say whether we hold the lease, as far as we know and until it may have run out."""
         return self._observed.holder == self.identity and self._is_valid()
 
+    async def look(self) -> None:
+        """Read the lease, so that the time of a silent holder runs from now on; whatever is wrong shows later."""
+        try:
+            self._observe(await self._client.request("GET", self._path, timeout_seconds=self._renew_deadline_seconds))
+        except errors.ApiError as error:
+            _log.info("lease=%s: not read: %s", self.described, error)
+
     async def acquire(self) -> None:
         """Wait until we lead; a silent holder's lease is taken as soon as it has run out.
 

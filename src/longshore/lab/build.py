@@ -1,8 +1,9 @@
 """Builds the Go programs from their pinned modules into a cache outside the clone, once per version.
 
 `python -m longshore.lab.build` is what `make controlplane` runs: the oracle, upstream's own programs of a cluster
-(Kubernetes, etcd, KWOK) and the small ones of `apps/`. `oracle_path()`, `program_path(name)` and `app_path(name)` say
-where a program lies, built or not; `require_program(name)` and `require_app(name)` refuse what has not been built.
+(Kubernetes, etcd, KWOK), kube-scheduler with our plugin and the small ones of `apps/`. `oracle_path()`,
+`program_path(name)` and `app_path(name)` say where a program lies, built or not; `require_program(name)` and
+`require_app(name)` refuse what has not been built.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ class Module:
     upstream: str
     """The module whose version names the release."""
     own_sources: tuple[str, ...] = ()
-    """Go files of ours that are part of its programs."""
+    """Go files of ours that are part of its programs, as patterns; tests are not."""
     link_flags: str = "-s -w"
     """For the linker; `{version}` is the release."""
 
@@ -56,6 +57,12 @@ MODULES = {
     ),
     "etcd": Module("etcd", "go.etcd.io/etcd/server/v3", own_sources=("main.go",)),
     "kwok": Module("kwok", "sigs.k8s.io/kwok"),
+    "scheduler": Module(
+        "../scheduler",
+        "k8s.io/kubernetes",
+        own_sources=("*/*.go", "*/*/*.go"),
+        link_flags="-s -w -X k8s.io/component-base/version.gitVersion={version}",
+    ),
 }
 PROGRAMS = {
     "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -67,6 +74,8 @@ PROGRAMS = {
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 }
 """Upstream's programs: each with its module and its Go package."""
+OWN_PROGRAMS = {"longshore-kube-scheduler": ("scheduler", "./cmd/kube-scheduler")}
+"""Programs of ours that are built of upstream's code: kube-scheduler with our plugin."""
 APPS = ("pause", "responder")
 """Programs of ours for the containers of real nodes, each a folder of `apps/`."""
 
@@ -92,20 +101,21 @@ def oracle_path() -> Path:
 
 
 def program_path(name: str) -> Path:
-    """Return where one of upstream's programs lies, built or not.
+    """Return where a program of the tables lies, built or not.
 
-    The folder is named after the release and what pins it, so that a change of our own Go code builds nothing again.
+    The folder is named after the release and what pins it, so that a change of our own Go code builds nothing again but
+    the programs that it is part of.
 
     Raises:
         ComponentMissingError: the Go source is not here (a wheel without its repository).
     """
-    if name not in PROGRAMS:
-        raise UnknownNameError("program", name, PROGRAMS)
+    label, _ = _program(name)
     _require_source()
-    label = PROGRAMS[name][0]
     module = MODULES[label]
     folder = SOURCE / module.folder
-    digest = _digest([folder / name for name in ("go.mod", "go.sum", *module.own_sources)], module.link_flags)
+    own = [path for pattern in module.own_sources for path in sorted(folder.glob(pattern))]
+    sources = [path for path in own if not path.name.endswith("_test.go")]
+    digest = _digest([folder / "go.mod", folder / "go.sum", *sources], module.link_flags)
     return cache_folder() / "bin" / f"{label}-{release(label)}-{digest}" / name
 
 
@@ -134,7 +144,7 @@ def require_program(name: str) -> Path:
     Raises:
         ComponentMissingError: it has not been built.
     """
-    return _require(program_path(name), f"{name} (upstream's, built)")
+    return _require(program_path(name), f"{name} ({'upstream' if name in PROGRAMS else 'longshore'}'s, built)")
 
 
 def require_app(name: str) -> Path:
@@ -163,9 +173,9 @@ def build_oracle() -> Path:
 
 
 def build_program(name: str) -> Path:
-    """Build one of upstream's programs unless it is there already; progress goes to stderr."""
+    """Build a program of the tables unless it is there already; progress goes to stderr."""
     target = program_path(name)
-    label, package = PROGRAMS[name]
+    label, package = _program(name)
     module = MODULES[label]
     flags = module.link_flags.format(version=release(label))
     return _build(target, SOURCE / module.folder, package, flags, f"{name} {release(label)}")
@@ -195,6 +205,14 @@ def copy_stages() -> Path:
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
+
+
+def _program(name: str) -> tuple[str, str]:
+    """Return a program's module and Go package."""
+    known = {**PROGRAMS, **OWN_PROGRAMS}
+    if name not in known:
+        raise UnknownNameError("program", name, known)
+    return known[name]
 
 
 def _apps_source() -> Path:
@@ -279,7 +297,7 @@ def _say(message: str) -> None:
 
 def main() -> int:
     """Build what is missing; return the exit code."""
-    count = len(PROGRAMS) + len(APPS) + 2
+    count = len(PROGRAMS) + len(OWN_PROGRAMS) + len(APPS) + 2
     started = time.monotonic()
     try:
         for number, (name, path) in enumerate(_build_all(), start=1):
@@ -294,7 +312,7 @@ def main() -> int:
 
 def _build_all() -> Iterator[tuple[str, Path]]:
     yield "oracle", build_oracle()
-    for name in PROGRAMS:
+    for name in (*PROGRAMS, *OWN_PROGRAMS):
         yield name, build_program(name)
     yield "KWOK's stages", copy_stages()
     for name in APPS:

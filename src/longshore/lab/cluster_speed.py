@@ -31,6 +31,7 @@ from longshore.lab.cluster_speed_run import (
     prepare,
     settle,
     wait_until_ready,
+    wait_until_running,
 )
 
 Tell = Callable[[str], None]
@@ -38,6 +39,7 @@ MEMORY_NODES, MEMORY_PODS, MEMORY_DECISIONS = 5000, 50_000, 200
 _PODS_PER_NODE = 100
 """At most, of the 110 that a node takes: the filters are to reject nobody."""
 _WARM_UP_PODS = 100
+_RUNNING_SECONDS = 1200.0
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,8 @@ def measure_memory(tell: Tell, nodes: int = MEMORY_NODES, count: int = MEMORY_PO
             tell(f"creating {count} pods that are bound already")
             await api.create_all(client, pods(count, lambda index: names[index % nodes], "bound"))
             tell("waiting until KWOK has reported them all as running")
-            await settle(cluster, 600.0)
+            await wait_until_running(client, _RUNNING_SECONDS)
+            await settle(cluster)
             return await _read_memory(cluster, client, count)
 
         return api.call(cluster.kubeconfig, work)
@@ -203,7 +206,7 @@ async def _read_memory(cluster: LocalCluster, client: Client, count: int) -> Mem
         await settle(cluster)
         synced = memory_bytes(process) or 0
         await api.create_all(client, pods(MEMORY_DECISIONS, None, "late"))
-        await settle(cluster)
+        await wait_until_running(client, _RUNNING_SECONDS)
         decided = memory_bytes(process) or 0
     finally:
         await asyncio.to_thread(cluster.stop_part, part.name)

@@ -16,10 +16,6 @@ class Histogram(NamedTuple):
     """Seconds, the last is infinite."""
     counts: tuple[float, ...]
 
-    def since(self, before: "Histogram") -> "Histogram":
-        """Return what was counted after an earlier page of the same process."""
-        return Histogram(self.bounds, tuple(new - old for new, old in zip(self.counts, before.counts, strict=True)))
-
 
 def total(histograms: Iterable[Histogram]) -> Histogram:
     """Add up histograms that have the same bounds."""

@@ -18,7 +18,7 @@ import msgspec
 
 from longshore.core.errors import LongshoreError
 from longshore.kube import wire
-from longshore.kube.client import Client
+from longshore.kube.client import METADATA_ONLY, Client
 from longshore.kube.config import load_identity
 from longshore.kube.identity import Identity
 from longshore.kube.reflector import Batch, Reflector
@@ -46,6 +46,9 @@ _EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
 _OUR_COMMAND = (sys.executable, "-c", "from longshore.cli.main import main; main()", "schedule")
 _IMMEDIATELY = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 _QUIET_SHARE, _QUIET_SECONDS = 0.15, 0.5
+_QUIET_SHARE_PER_NODE = 0.0001
+"""Of a processor: nodes that say every half minute that they are alive are never quite quiet."""
+_AT_LEAST_SECONDS, _AT_LEAST_PODS_PER_SECOND = 60.0, 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -79,6 +82,8 @@ class Run:
     """Of every decision, where the decision log has them."""
     durations: Histogram | None = None
     """Of the decisions, where only a histogram is known."""
+    cpu_durations: Histogram | None = None
+    """Processor time of the decisions, where it is known: without the waiting for a processor that others have."""
 
     @property
     def pods_per_second(self) -> float:
@@ -96,7 +101,6 @@ class Run:
             return 1000 * quantile(self.durations, share)
         return exact_quantile(self.latencies_ms, share)
 
-
     def summary(self) -> dict[str, object]:
         """Return the figures without the single decisions."""
         return {
@@ -108,6 +112,7 @@ class Run:
             "seconds": self.seconds,
             "decision_p50_ms": self.decision_ms(0.5),
             "decision_p99_ms": self.decision_ms(0.99),
+            "decision_cpu_p99_ms": None if self.cpu_durations is None else 1000 * quantile(self.cpu_durations, 0.99),
             "cpu_seconds": self.cpu_seconds,
             "memory_bytes": self.memory_bytes,
         }
@@ -159,13 +164,29 @@ async def clear(client: Client, seconds: float = 120.0) -> None:
         raise LongshoreError(f"pods of `{NAMESPACE}` are still there after {seconds:g} s")
 
 
+async def wait_until_running(client: Client, seconds: float) -> None:
+    """Wait until every pod is reported as running.
+
+    Raises:
+        LongshoreError: not all are in time.
+    """
+    query = {"fieldSelector": "status.phase!=Running", "limit": "1"}
+
+    async def are_running() -> bool:
+        return not msgspec.json.decode(await client.request("GET", _PODS, query=query), type=_List).items
+
+    if not await api.until(are_running, seconds, poll_seconds=2.0):
+        raise LongshoreError(f"pods of `{NAMESPACE}` do not run after {seconds:g} s")
+
+
 async def settle(cluster: LocalCluster, at_most_seconds: float = 30.0) -> None:
     """Wait until the cluster's processes have done what they had to do, so that they do not while others are timed."""
+    quiet_share = _QUIET_SHARE + _QUIET_SHARE_PER_NODE * cluster.options.nodes
     ends = time.monotonic() + at_most_seconds
     while time.monotonic() < ends:
         before = _control_plane_seconds(cluster)
         await asyncio.sleep(_QUIET_SECONDS)
-        if _control_plane_seconds(cluster) - before < _QUIET_SHARE * _QUIET_SECONDS:
+        if _control_plane_seconds(cluster) - before < quiet_share * _QUIET_SECONDS:
             return
 
 
@@ -180,7 +201,7 @@ async def measure(cluster: LocalCluster, client: Client, mode: str, count: int, 
     store = cluster.folder / "speed-decisions.db"
     part = make_part(cluster, mode, policy, store)
     try:
-        run = await _timed(cluster, client, part, mode, count)
+        run = await _timed(cluster, part, mode, count)
     finally:
         await asyncio.to_thread(cluster.stop_part, part.name)
     if mode == STANDALONE:
@@ -229,32 +250,47 @@ async def read_metrics(cluster: LocalCluster, part: PartRecord) -> str:
         return (await client.request("GET", "/metrics")).decode()
 
 
-async def _timed(cluster: LocalCluster, client: Client, part: PartRecord, mode: str, count: int) -> Run:
-    async with Client(load_identity(cluster.kubeconfig), accept=METADATA_ONLY) as watcher:
-        started, moments = await _start_and_watch(cluster, watcher, part, mode, count)
-        started = time.perf_counter()
-        cluster.start_part(part.name)
-        async with asyncio.timeout(60.0 + count / 10):
-            await watch.is_complete.wait()
-    except TimeoutError:
-        said = "\n".join(last_lines(cluster.log(part.name)))
-        raise LongshoreError(f"{mode} bound {len(watch.moments)} of {count} pods in time; it said:\n{said}") from None
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
+async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int) -> Run:
+    started, moments = await _start_and_watch(cluster, part, count)
     process = cluster.record.parts[part.name].process
     assert process is not None
-    memory = memory_bytes(process) or 0
+    used, held = cpu_seconds(process), memory_bytes(process) or 0
     page = await _page_with(cluster, part, count)
-    moments = sorted(watch.moments.values())
-    durations = None
+    first, last = min(moments), max(moments)
+    run = Run(mode, cluster.options.nodes, count, last - started, last - first, used, held)
     if mode in STOCK:
-        durations = histogram(page, "scheduler_scheduling_algorithm_duration_seconds")
-    return Run(
-        *(mode, cluster.options.nodes, count, moments[-1] - started, moments[-1] - moments[0]),
-        *(cpu_seconds(process), memory),
-        durations=durations,
-    )
+        return replace(run, durations=histogram(page, "scheduler_scheduling_algorithm_duration_seconds"))
+    return replace(run, cpu_durations=histogram(page, "longshore_decision_cpu_seconds"))
+
+
+async def _start_and_watch(cluster: LocalCluster, part: PartRecord, count: int) -> tuple[float, list[float]]:
+    """Start a scheduler and wait until all pods are bound; return when it was started and when each was bound.
+
+    Raises:
+        LongshoreError: not all were bound in time, or the scheduler ended.
+    """
+    # Names alone: the watch that takes the times is to cost the server little.
+    async with Client(load_identity(cluster.kubeconfig), accept=METADATA_ONLY) as client:
+        watch = _BindingWatch(client, count)
+        watching = asyncio.create_task(watch.reflector.run())
+        try:
+            await watch.reflector.synced.wait()
+            started = time.perf_counter()
+            cluster.start_part(part.name)
+            async with asyncio.timeout(_AT_LEAST_SECONDS + count / _AT_LEAST_PODS_PER_SECOND):
+                while not watch.is_complete.is_set():
+                    cluster.check_alive([part.name])
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(watch.is_complete.wait(), 1.0)
+        except TimeoutError:
+            said = "\n".join(last_lines(cluster.log(part.name)))
+            raise LongshoreError(
+                f"{part.name} bound {len(watch.moments)} of {count} pods in time; it said:\n{said}"
+            ) from None
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        return started, list(watch.moments.values())
 
 
 async def _page_with(cluster: LocalCluster, part: PartRecord, count: int) -> str:

@@ -20,7 +20,7 @@ from longshore.workloads.build import build_workload
 STOCK, OWN = "default-scheduler", "longshore"
 PART = "longshore-schedule"
 _COMMAND = (sys.executable, "-c", "from longshore.cli.main import main; main()", "schedule", "--store=none")
-_SAYS = "scheduling pods with"
+_SAYS = b"scheduling pods with"
 _READY_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 
@@ -55,21 +55,26 @@ def empty_cluster(name: str, tell: Callable[[str], None]) -> Iterator[LocalClust
 
 
 @contextmanager
-def scheduling(cluster: LocalCluster, policy: Path) -> Iterator[None]:
+def scheduling(cluster: LocalCluster, policy: str) -> Iterator[None]:
     """Run `longshore schedule` with a policy as a part of the cluster, with the rights of `deploy/rbac.yaml`."""
     kubeconfig = cluster.kubeconfig_for("longshore-scheduler")
-    command = [*_COMMAND, f"--policy={policy.resolve()}", f"--kubeconfig={kubeconfig}"]
+    folder = Path(policy)
+    chosen = folder.resolve() if folder.is_dir() else policy  # the part runs in the cluster's own folder
+    command = [*_COMMAND, f"--policy={chosen}", f"--kubeconfig={kubeconfig}"]
+    log = cluster.log(PART)
+    said_before = log.stat().st_size if log.is_file() else 0
     cluster.add_part(PartRecord(name=PART, command=command))
     try:
-        _wait(cluster)
+        _wait(cluster, said_before)
         yield
     finally:
         cluster.stop_part(PART)
 
 
-def _wait(cluster: LocalCluster) -> None:
+def _wait(cluster: LocalCluster, said_before: int) -> None:
+    """Wait until it says that it schedules; the log may still have what an earlier one said."""
     log, deadline = cluster.log(PART), time.monotonic() + _READY_SECONDS
-    while not (log.is_file() and _SAYS in log.read_text(encoding="utf-8", errors="replace")):
+    while _SAYS not in log.read_bytes()[said_before:]:
         cluster.check_alive([PART])
         if time.monotonic() > deadline:
             lines = "\n".join(last_lines(log))

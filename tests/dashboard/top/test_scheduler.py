@@ -23,7 +23,7 @@ def test_our_own_metrics_say_all():
     metrics.set_pending(1, 2, 3, 0)
     metrics.attempted("scheduled", 0.01)
     for seconds in [0.0004] * 97 + [0.004] * 3:
-        metrics.decided(seconds)
+        metrics.decided(seconds, seconds)
     got = parse_metrics(generate_latest(metrics.registry).decode())
     assert got == SchedulerState(
         policy="models/el-rl",

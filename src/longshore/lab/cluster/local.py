@@ -110,10 +110,19 @@ class LocalCluster:
         """Let a paused part go on."""
         self._send(name, signal.SIGCONT)
 
-    def start_scheduler(self, name: str, config: dict[str, Any] | None = None, verbosity: int = 0) -> None:
-        """Start one more stock kube-scheduler, with fields of a KubeSchedulerConfiguration such as `profiles`."""
+    def start_scheduler(
+        self, name: str, config: dict[str, Any] | None = None, verbosity: int = 0, program: str = "kube-scheduler"
+    ) -> None:
+        """Start one more kube-scheduler, with fields of a KubeSchedulerConfiguration such as `profiles`.
+
+        Args:
+            name: of the part.
+            config: the fields.
+            verbosity: of its log.
+            program: upstream's, or `longshore-kube-scheduler`, which knows the plugin Longshore.
+        """
         claim_ports(self.record, [name])
-        self.add_part(parts.scheduler_part(self.folder, name, self.record.ports[name], config, verbosity))
+        self.add_part(parts.scheduler_part(self.folder, name, self.record.ports[name], config, verbosity, program))
 
     def wait_for_apiserver(self, seconds: float = _READY_SECONDS) -> None:
         """Wait until the API server says that it is ready.

@@ -28,9 +28,14 @@ def part(record: ClusterRecord, folder: Path, name: str) -> PartRecord:
 
 
 def scheduler_part(
-    folder: Path, name: str, port: int, config: dict[str, Any] | None = None, verbosity: int = 0
+    folder: Path,
+    name: str,
+    port: int,
+    config: dict[str, Any] | None = None,
+    verbosity: int = 0,
+    program: str = "kube-scheduler",
 ) -> PartRecord:
-    """Return a stock kube-scheduler with a configuration (`profiles`, `percentageOfNodesToScore`, …)."""
+    """Return a kube-scheduler, upstream's or ours, with a configuration (`profiles`, `percentageOfNodesToScore`, …)."""
     content: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -42,7 +47,7 @@ def scheduler_part(
     path = folder / "config" / f"{name}.yaml"
     path.write_bytes(msgspec.yaml.encode(content))
     arguments = [f"--config={path}", f"--v={verbosity}", *_serving(folder, "scheduler", port)]
-    return PartRecord(name=name, command=[str(require_program("kube-scheduler")), *arguments], port=port)
+    return PartRecord(name=name, command=[str(require_program(program)), *arguments], port=port)
 
 
 def _etcd(record: ClusterRecord, folder: Path) -> tuple[str, list[str]]:

@@ -30,6 +30,8 @@ from longshore.lab.proof.stage import Stage
 MAX_RECOVERY_SECONDS: Final = 20.0
 PAUSE_SECONDS: Final = 5.0
 _HELD_SECONDS = 30.0
+_QUIET_SECONDS = 5.5
+"""A binding that is not sent is tried again within 5 s: who was silent for longer has given it up."""
 _NUM_HELD = 40
 """Bindings that are held back before a node goes; a scheduler has no more than 64 under way."""
 
@@ -161,7 +163,7 @@ async def _etcd_paused(scene: Scene) -> None:
 
 
 async def _node_deleted(scene: Scene) -> None:
-    """Hold all bindings back, delete the node that most are for, and let them go when others have been found."""
+    """Hold all bindings back, delete the node that most are for, and let the others go once nobody tries that one."""
     identity = load_identity(scene.cluster.kubeconfig_for(ACCOUNT))
     async with HeldClient(identity) as client, running_scheduler(client):
         async with scene.pods_coming():
@@ -170,7 +172,7 @@ async def _node_deleted(scene: Scene) -> None:
         name = Counter(client.targets.values()).most_common(1)[0][0]
         await scene.client.request("DELETE", f"{NODES_PATH}/{name}")
         try:
-            await _until(lambda: name not in client.targets.values())
+            await _until(lambda: time.monotonic() - client.tried_at[name] > _QUIET_SECONDS)
             client.is_holding = False
             scene.is_back()
             await scene.all_bound()

@@ -17,8 +17,8 @@ from longshore.lab.proof.live_case import Json
 def misplaced(items: Iterable[Json], uids: Collection[str]) -> list[str]:
     """Say what is wrong with the places of some pods, among all objects of a cluster; empty = nothing.
 
-    A pod is right where our filters, which are upstream's, would let it go while everything else stays as it is. So what
-    all pods of a node need together is part of it.
+    A pod is right where our filters, which are upstream's, would let it go while everything else stays as it is. So
+    what all pods of a node need together is part of it.
     """
     snapshot = read_objects([msgspec.Raw(msgspec.json.encode(item)) for item in items]).snapshot
     names = {node.name for node in snapshot.nodes}

@@ -1,0 +1,88 @@
+"""Tests of the arguments of the plugin: what is refused, by the name of the field, and the fields of the Go struct."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longshore.kube.scheduler_config_args import FIELDS, argument_problems, duration_seconds
+
+GO_STRUCT = Path(__file__).parents[2] / "scheduler" / "longshore" / "arguments.go"
+
+
+def test_good_arguments_have_no_problem() -> None:
+    arguments = {
+        "modelPath": "/model",
+        "deadline": "5ms",
+        "mixWeight": 0.5,
+        "shadow": True,
+        "readingsFile": "/readings",
+        "readingsMaxAge": "1m30s",
+        "envelopeTolerance": 1,
+        "decisionLog": "https://longshore:8000/decisions",
+        "circuit": {"failures": 3, "openFor": "1m"},
+        "eventInterval": "5m",
+    }
+    assert argument_problems(arguments) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "message"),
+    [
+        ({}, "modelPath", "missing"),
+        ({"modelPath": "model"}, "modelPath", "an absolute path"),
+        ({"deadlin": "5ms"}, "deadlin", "no such field"),
+        ({"deadline": "0s"}, "deadline", "a duration above 0 and at most 5s"),
+        ({"deadline": "20s"}, "deadline", "a duration above 0 and at most 5s"),
+        ({"deadline": 20}, "deadline", "got 20, expected a duration"),
+        ({"readingsMaxAge": "long"}, "readingsMaxAge", "a duration above 0"),
+        ({"mixWeight": 1.5}, "mixWeight", "got 1.5, expected a number from 0 to 1"),
+        ({"mixWeight": True}, "mixWeight", "a number from 0 to 1"),
+        ({"shadow": "yes"}, "shadow", "true or false"),
+        ({"envelopeTolerance": -0.5}, "envelopeTolerance", "a number from 0 to 1"),
+        ({"circuit": {"failure": 3}}, "circuit.failure", "no such field"),
+        ({"circuit": {"failures": 0}}, "circuit.failures", "1 or more"),
+        ({"circuit": 5}, "circuit", "expected a mapping"),
+        ({"decisionLog": "http:///decisions"}, "decisionLog", "an address such as"),
+        ({"eventInterval": "1ms"}, "eventInterval", "a duration of at least 1s"),
+        ([1], "", "expected a mapping"),
+    ],
+)
+def test_wrong_arguments_name_the_field(arguments: Any, field: str, message: str) -> None:
+    if isinstance(arguments, dict) and field != "modelPath":
+        arguments = {"modelPath": "/model", **arguments}
+    (problem,) = argument_problems(arguments)
+    assert problem.field == field
+    assert message in problem.message
+
+
+def test_a_misspelt_field_names_the_right_one() -> None:
+    (problem,) = argument_problems({"modelPath": "/m", "circuit": {"openfor": "1s"}})
+    assert problem.hint == "did you mean `circuit.openFor`?"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("20ms", Fraction(1, 50)),
+        ("1m30s", 90),
+        ("1.5h", 5400),
+        (".5s", Fraction(1, 2)),
+        ("0", 0),
+        ("-2s", -2),
+        ("20", None),
+        ("", None),
+        ("1 s", None),
+        (20, None),
+    ],
+)
+def test_durations_are_read_as_go_does(text: object, seconds: Fraction | None) -> None:
+    assert duration_seconds(text) == seconds
+
+
+def test_the_go_struct_has_the_same_fields() -> None:
+    found = re.findall(r'`json:"(\w+)"`', GO_STRUCT.read_text(encoding="utf-8"))
+    own = [name for name in FIELDS if name not in ("apiVersion", "kind")]  # of every Kubernetes object
+    assert found == [*own, *FIELDS["circuit"]]

@@ -1,0 +1,45 @@
+"""One measurement of a scheduler: its pods and figures. The measurement itself runs in `tests/cli/test_bench.py`."""
+
+import math
+
+import pytest
+
+from longshore.lab.cluster_speed_metrics import Histogram
+from longshore.lab.cluster_speed_run import Run, exact_quantile, pods
+
+
+def run(**changes) -> Run:
+    return Run(**{"mode": "standalone", "nodes": 10, "pods": 101, "seconds": 2.0, "binding_seconds": 0.5,
+                  "cpu_seconds": 0.3, "memory_bytes": 7, **changes})  # fmt: skip
+
+
+def test_exact_quantile_is_a_value_that_was_measured():
+    values = [float(number) for number in range(1, 101)]
+    assert exact_quantile(values, 0.5) == 50.0
+    assert exact_quantile(values, 0.99) == 99.0
+    assert exact_quantile([3.0], 0.99) == 3.0
+
+
+def test_run_rates_are_with_and_without_the_start():
+    assert run().pods_per_second == pytest.approx(50.5)
+    assert run().pods_per_second_binding == pytest.approx(200.0)
+
+
+def test_run_decision_time_is_exact_where_every_decision_is_known():
+    assert run(latencies_ms=(1.0, 2.0, 9.0)).decision_ms(0.5) == 2.0
+
+
+def test_run_decision_time_is_that_of_the_histogram_otherwise():
+    durations = Histogram((0.001, 0.002, math.inf), (0, 100, 100))
+    assert run(mode="stock", durations=durations).decision_ms(0.5) == pytest.approx(1.5)
+
+
+def test_pods_of_every_scheduler_are_the_same():
+    assert pods(3) == pods(3)
+    assert {content["spec"]["schedulerName"] for _, content in pods(3)} == {"measured"}
+    assert all("nodeName" not in content["spec"] for _, content in pods(3))
+
+
+def test_pods_can_be_bound_from_the_start():
+    names = [content["spec"]["nodeName"] for _, content in pods(3, lambda index: f"node-{index % 2}")]
+    assert names == ["node-0", "node-1", "node-0"]
