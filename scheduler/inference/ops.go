@@ -113,44 +113,57 @@ func (r *run) operate(o *op, from, to int) {
 	}
 }
 
-// multiply computes out = in · matrix + vector for some rows; the matrix has one row for each output. Two rows and four
-// outputs at a time: every number that is read is then used several times.
+// chunk is how many inputs of a linear layer are looked at together.
+const chunk = 64
+
+// multiply computes out = in · matrix + vector for some rows. Inputs that are 0, as half of them are behind a relu, are
+// left out first, without a branch that the processor could guess wrong.
 func multiply(in, out, matrix, vector []float32, rows, height, width int) {
-	row := 0
-	for ; row+2 <= rows; row += 2 {
-		a, b := in[row*height:][:height], in[(row+1)*height:][:height]
-		y, z := out[row*width:][:width], out[(row+1)*width:][:width]
-		j := 0
-		for ; j+4 <= width; j += 4 {
-			w0, w1 := matrix[j*height:][:len(a)], matrix[(j+1)*height:][:len(a)]
-			w2, w3 := matrix[(j+2)*height:][:len(a)], matrix[(j+3)*height:][:len(a)]
-			b := b[:len(a)]
-			var a0, a1, a2, a3, b0, b1, b2, b3 float32
-			for i, x := range a {
-				u := b[i]
-				p, q, r, s := w0[i], w1[i], w2[i], w3[i]
-				a0 += x * p
-				b0 += u * p
-				a1 += x * q
-				b1 += u * q
-				a2 += x * r
-				b2 += u * r
-				a3 += x * s
-				b3 += u * s
+	var values [chunk]float32
+	var places [chunk]int
+	for row := range rows {
+		sum := out[row*width:][:width]
+		copy(sum, vector)
+		for from := 0; from < height; from += chunk {
+			count, place := 0, from*width
+			for _, v := range in[row*height+from:][:min(chunk, height-from)] {
+				values[count&(chunk-1)], places[count&(chunk-1)] = v, place
+				if v != 0 {
+					count++
+				}
+				place += width
 			}
-			y[j], y[j+1], y[j+2], y[j+3] = a0+vector[j], a1+vector[j+1], a2+vector[j+2], a3+vector[j+3]
-			z[j], z[j+1], z[j+2], z[j+3] = b0+vector[j], b1+vector[j+1], b2+vector[j+2], b3+vector[j+3]
-		}
-		for ; j < width; j++ {
-			y[j] = dot(a, matrix[j*height:][:height]) + vector[j]
-			z[j] = dot(b, matrix[j*height:][:height]) + vector[j]
+			addRows(sum, matrix, values[:count], places[:count])
 		}
 	}
-	for ; row < rows; row++ {
-		a := in[row*height:][:height]
-		for j := range width {
-			out[row*width+j] = dot(a, matrix[j*height:][:height]) + vector[j]
+}
+
+// addRows adds rows of a matrix, each times a value. Eight sums at a time: they stay in registers while the values go by.
+func addRows(sum, matrix, values []float32, places []int) {
+	places = places[:len(values)]
+	j := 0
+	for ; j+8 <= len(sum); j += 8 {
+		y := (*[8]float32)(sum[j:])
+		s0, s1, s2, s3, s4, s5, s6, s7 := y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7]
+		for i, v := range values {
+			w := (*[8]float32)(matrix[places[i]+j:])
+			s0 += v * w[0]
+			s1 += v * w[1]
+			s2 += v * w[2]
+			s3 += v * w[3]
+			s4 += v * w[4]
+			s5 += v * w[5]
+			s6 += v * w[6]
+			s7 += v * w[7]
 		}
+		y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7] = s0, s1, s2, s3, s4, s5, s6, s7
+	}
+	for ; j < len(sum); j++ {
+		total := sum[j]
+		for i, v := range values {
+			total += v * matrix[places[i]+j]
+		}
+		sum[j] = total
 	}
 }
 

@@ -20,7 +20,7 @@ type op struct {
 	kind   string
 	inputs []int
 	output int
-	// Tensors: what linear multiplies by, one row for each output; its vector; a table's keys.
+	// Tensors: what is multiplied by, what is added, a table's edges and keys.
 	matrix, vector, edges []float32
 	keys                  []int64
 	// partial is where in the scratch memory of a block a pool keeps what it has found so far.
@@ -192,14 +192,11 @@ func (c *compiler) add(source bundle.Op) {
 	c.ready[one.output] = at
 }
 
-// takeTensors copies what an operation reads; linear's matrix is turned, so that each output's numbers lie in one piece.
+// takeTensors gives an operation what it reads.
 func (c *compiler) takeTensors(one *op, source bundle.Op) {
 	floats := func(i int) []float32 { return c.bundle.Tensors[source.Tensors[i]].Floats }
 	switch source.Kind {
-	case "linear":
-		width := c.program.values[one.output].width
-		one.matrix, one.vector = transposed(floats(0), width), floats(1)
-	case "mixed", mixKind:
+	case "linear", "mixed", mixKind:
 		one.matrix, one.vector = floats(0), floats(1)
 	case "scale":
 		one.vector = floats(0)
@@ -207,18 +204,4 @@ func (c *compiler) takeTensors(one *op, source bundle.Op) {
 		one.keys = c.bundle.Tensors[source.Tensors[0]].Whole
 		one.matrix, one.edges = floats(1), floats(2)
 	}
-}
-
-func transposed(matrix []float32, width int) []float32 {
-	if width == 0 {
-		return nil
-	}
-	height := len(matrix) / width
-	turned := make([]float32, len(matrix))
-	for i := range height {
-		for j := range width {
-			turned[j*height+i] = matrix[i*width+j]
-		}
-	}
-	return turned
 }

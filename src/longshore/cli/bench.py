@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
     group.command(name="training")(training)
     group.command(name="cluster")(cluster)
     group.command(name="live-oracle")(bench_proof.live_oracle)
+    group.command(name="faults")(bench_proof.faults)
     app.add_typer(group, name="bench")
 
 

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longshore.cli.output import JsonOption, emit, note
+from longshore.cli.output import JsonOption, emit, note, write_table
 
 if TYPE_CHECKING:
+    from longshore.lab.proof.faults import FaultResult
     from longshore.lab.proof.live_oracle import LiveResult
 
 
@@ -57,3 +58,55 @@ def _render_live_oracle(result: "LiveResult") -> None:
         print(f"left out: {left_out}")
     if result.num_late:
         print(f"agreed only when the watches had longer to come in step: {result.num_late}")
+
+
+def faults(
+    pods: Annotated[int, typer.Option(help="Pods in flight at every fault.", min=10, max=350)] = 250,
+    only: Annotated[str, typer.Option(help="Only faults whose name has this in it.")] = "",
+    leader_elect: Annotated[bool, typer.Option(help="Use a lease also where the fault is not about it.")] = False,
+    json_mode: JsonOption = False,
+) -> None:
+    """Kill, stop and restart parts of a real cluster with pods in flight; exit 1 if one is lost, stuck or misplaced."""
+    import asyncio
+
+    from longshore.core.errors import InputError
+    from longshore.lab.proof.faults import FAULTS, MAX_RECOVERY_SECONDS, fault_cluster, run_fault
+
+    names = [name for name in FAULTS if only in name]
+    if not names:
+        raise InputError(f"no fault has `{only}` in its name", f"there are: {'; '.join(FAULTS)}")
+    results = []
+    note("starting a cluster of its own …")
+    with fault_cluster() as cluster:
+        for name in names:
+            note(f"{name} …")
+            results.append(asyncio.run(run_fault(cluster, name, pods, elects_leader=leader_elect)))
+    payload = {
+        "pods": pods,
+        "max_recovery_seconds": MAX_RECOVERY_SECONDS,
+        "faults": [{**vars(result), "is_well": result.is_well} for result in results],
+    }
+    emit(json_mode, payload, lambda: _render_faults(results))
+    if not all(result.is_well for result in results):
+        raise typer.Exit(1)
+
+
+def _render_faults(results: "list[FaultResult]") -> None:
+    headers = ("fault", "in flight", "bound", "twice", "misplaced", "away s", "recovered after s", "")
+    rows = [
+        (
+            result.fault,
+            f"{result.waiting} of {result.pods}",
+            str(result.bound),
+            str(result.bound_twice),
+            str(len(result.misplaced)),
+            f"{result.outage_seconds:.1f}",
+            f"{result.recovery_seconds:.1f}",
+            "well" if result.is_well else "NOT WELL",
+        )
+        for result in results
+    ]
+    write_table(headers, rows)
+    for result in results:
+        for each in result.misplaced[:3]:
+            print(f"{result.fault}: {each}")

@@ -21,8 +21,8 @@ from longshore.core.features import FEATURES, PLUGIN, features
 from longshore.core.live import LiveCluster
 from longshore.core.node import NodeReadings
 from longshore.core.ops import Array
-from longshore.core.policy import Policy
 from longshore.core.pod import Pod
+from longshore.core.policy import Policy
 from longshore.deciding.decide import held_back_reason
 from longshore.kube import annotations, convert, wire
 from longshore.kube.dump import read_objects
@@ -54,7 +54,10 @@ def make_case(seed: int, index: int) -> dict[str, Any]:
     nodes: list[Json] = []
     while len(nodes) < plan.node_count:
         together = min(plan.node_count - len(nodes), _MOST_TOGETHER)
-        nodes += [_renamed(node, len(nodes) + i) for i, node in enumerate(make_nodes(draw, plan._replace(node_count=together)))]
+        nodes += [
+            _renamed(node, len(nodes) + i)
+            for i, node in enumerate(make_nodes(draw, plan._replace(node_count=together)))
+        ]
     names = [node["metadata"]["name"] for node in nodes]
     plan = plan._replace(pod_count=plan.pod_count * max(len(nodes) // 8, 1))
     pods = [_own(pod) for pod in make_existing_pods(draw, plan, namespace, names)]
@@ -76,6 +79,8 @@ def make_case(seed: int, index: int) -> dict[str, Any]:
 def _draw_size(draw: Draw, index: int) -> int:
     if index % 4 == 0:
         return FIXED_NODES
+    if index % 10 == 1:
+        return 1
     size = draw()
     if size < 0.6:
         return pick_count(draw, 1, 12)
@@ -202,7 +207,9 @@ def _live(case: Mapping[str, Any]) -> tuple[Encoded, Pod]:
 
 def _reading(amounts: Mapping[str, Any]) -> NodeReadings:
     zones = tuple(sorted(amounts.get("zone_latency_ms", {}).items()))
-    return NodeReadings(**{name: value for name, value in amounts.items() if name != "zone_latency_ms"}, zone_latency_ms=zones)
+    return NodeReadings(
+        **{name: value for name, value in amounts.items() if name != "zone_latency_ms"}, zone_latency_ms=zones
+    )
 
 
 def _numbers(values: Array) -> list[float]:

@@ -1,6 +1,5 @@
 """`deploy/rbac.yaml` on a real API server: what the scheduler's identity may do, and that it may do nothing else."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from longshore.kube.errors import Forbidden
 from longshore.kube.writes import bind
 from longshore.lab.cluster import LocalCluster
 from longshore.lab.cluster.access import longshore_rules, with_path
-from longshore.lab.cluster.api import call, create_all
+from longshore.lab.cluster.api import answers, call, create_all, until
 
 ACCOUNT, NAMESPACE, LEASE = "longshore-scheduler", "longshore-system", "longshore-scheduler"
 MERGE = "application/merge-patch+json"
@@ -140,9 +139,11 @@ async def test_nobody_else_can_be_played(ours: Client) -> None:
 async def test_without_the_right_to_bind_nothing_is_bound(
     local_cluster: LocalCluster, waiting_pod: dict[str, Any], tmp_path: Path
 ) -> None:
-    less = _rules_without("pods/binding", "no-binding")
+    rules = _rules_for("cannot-bind")
+    for role in (rule for rule in rules if rule["kind"] == "ClusterRole"):
+        role["rules"] = [each for each in role["rules"] if each["resources"] != ["pods/binding"]]
     meta = waiting_pod["metadata"]
-    async with Client(load_identity(_kubeconfig(local_cluster, less, "no-binding", tmp_path))) as client:
+    async with Client(load_identity(_kubeconfig(local_cluster, rules, "cannot-bind", tmp_path))) as client:
         assert await missing_rights(client, needed_rights(None)) == [Right("create", "pods", subresource="binding")]
         with pytest.raises(Forbidden, match="pods/binding"):
             await bind(client, meta["namespace"], meta["name"], meta["uid"], "node-0")
@@ -151,28 +152,20 @@ async def test_without_the_right_to_bind_nothing_is_bound(
 async def test_without_the_role_of_preemption_no_pod_can_be_deleted(
     local_cluster: LocalCluster, waiting_pod: dict[str, Any], tmp_path: Path
 ) -> None:
-    less = [rule for rule in _rules_without("", "no-preemption") if "preemption-" not in rule["metadata"]["name"]]
+    rules = [rule for rule in _rules_for("cannot-evict") if not rule["metadata"]["name"].endswith("-preemption")]
     meta = waiting_pod["metadata"]
-    async with Client(load_identity(_kubeconfig(local_cluster, less, "no-preemption", tmp_path))) as client:
+    async with Client(load_identity(_kubeconfig(local_cluster, rules, "cannot-evict", tmp_path))) as client:
         assert await missing_rights(client, [*needed_rights(None), EVICTION]) == [EVICTION]
         with pytest.raises(Forbidden):
             await client.request("DELETE", f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}")
 
 
-def _rules_without(resource: str, suffix: str) -> list[dict[str, Any]]:
-    """Return the cluster-wide rules of the manifest for another account, without what is about one resource."""
-    found = []
-    for _, rule in longshore_rules():
-        if rule["kind"] not in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
-            continue
-        text = json.dumps(rule).replace('"longshore-scheduler', f'"{suffix}')
-        renamed = json.loads(text)
-        renamed["metadata"]["name"] += "-" if rule["kind"] != "ServiceAccount" else ""
-        if "rules" in renamed:
-            renamed["rules"] = [each for each in renamed["rules"] if resource not in each["resources"]]
-            renamed["metadata"]["name"] = renamed["metadata"]["name"].rstrip("-")
-        found.append(renamed)
-    return found
+def _rules_for(account: str) -> list[dict[str, Any]]:
+    """Return the manifest's account and its cluster-wide rules under another name."""
+    kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
+    rules = [rule for _, rule in longshore_rules() if rule["kind"] in kinds]
+    renamed: list[dict[str, Any]] = json.loads(json.dumps(rules).replace(ACCOUNT, account))
+    return renamed
 
 
 def _kubeconfig(cluster: LocalCluster, rules: list[dict[str, Any]], account: str, folder: Path) -> Path:
@@ -181,7 +174,10 @@ def _kubeconfig(cluster: LocalCluster, rules: list[dict[str, Any]], account: str
     async def make(client: Client) -> None:
         for rule in rules:
             await create_all(client, [with_path(rule)])
-        await asyncio.sleep(0.2)  # until the rules are known to those who check them
+
+    async def wait(client: Client) -> None:
+        # The authorizer learns of new rules by a watch of its own.
+        assert await until(lambda: answers(client, "/api/v1/nodes"), 20.0)
 
     call(cluster.kubeconfig, make)
     config = json.loads(cluster.kubectl("config", "view", "--raw", "-o", "json"))
@@ -189,4 +185,5 @@ def _kubeconfig(cluster: LocalCluster, rules: list[dict[str, Any]], account: str
     config["users"][0]["user"] = {"token": token}
     file = folder / "kubeconfig"
     file.write_text(json.dumps(config))
+    call(file, wait)
     return file

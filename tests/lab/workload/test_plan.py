@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from longshore.core.pod import Volume
 from longshore.core.trace import Create, Delete, LatencyChange, NodeFail, Trace
+from longshore.lab.workload import objects
+from longshore.lab.workload.objects import Ground
 from longshore.lab.workload.plan import DropDeployment, Plan, SetReplicas, make_plan
 from longshore.workloads.apps import App, make_app
 from longshore.workloads.build import build_workload
@@ -89,3 +91,15 @@ def test_own_nodes_may_fail() -> None:
     plan = make_plan(Trace((), (event,)), has_own_nodes=True, shows_latency=True)
     assert plan.actions == (event,)
     assert plan.remarks == ()
+
+
+def test_the_same_seed_gives_the_same_objects_in_the_same_order() -> None:
+    def made() -> list[str]:
+        trace = build_workload("poisson", {"pods": 20}).trace(5)
+        plan = make_plan(trace, has_own_nodes=False, shows_latency=False)
+        ground = Ground("longshore-workload-poisson-5")
+        pods = [objects.pod(ground, action.pod) for action in plan.actions if isinstance(action, Create)]
+        return [repr(one) for one in (*pods, *(objects.service(ground, word) for word in plan.services))]
+
+    assert made() == made()
+    assert len(made()) > 20

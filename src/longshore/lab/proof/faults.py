@@ -6,9 +6,11 @@ checked by the filters.
 """
 
 import asyncio
+import contextlib
+import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +18,7 @@ from longshore.core.errors import LongshoreError
 from longshore.deciding import failpoints
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import ClusterOptions, LocalCluster, api
+from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, up
 from longshore.lab.cluster.nodes import NODES_PATH, create_nodes, kwok_nodes
 from longshore.lab.proof.held_client import HeldClient
 from longshore.lab.proof.load import delete_pods
@@ -59,16 +61,22 @@ class FaultResult:
         return is_whole and self.recovery_seconds <= MAX_RECOVERY_SECONDS
 
 
-def cluster_options(name: str) -> ClusterOptions:
-    """Return a cluster for faults: it holds some 400 pods."""
-    return ClusterOptions(name=name, nodes=20, node_cpu="16", node_memory="64Gi", has_scheduler=False)
+@contextlib.contextmanager
+def fault_cluster(name: str | None = None) -> Iterator[LocalCluster]:
+    """Give a cluster for faults, without stock kube-scheduler; it holds some 400 of the pods."""
+    name = name or f"faults-{os.getpid()}"
+    cluster = up(ClusterOptions(name=name, nodes=20, node_cpu="16", node_memory="64Gi", has_scheduler=False))
+    try:
+        yield cluster
+    finally:
+        down(cluster.name)
 
 
 async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_leader: bool = False) -> FaultResult:
     """Let one fault happen, and look what is left.
 
     Args:
-        cluster: as `cluster_options` says.
+        cluster: as `fault_cluster` gives it.
         fault: a key of `FAULTS`.
         num_pods: pods in flight.
         elects_leader: True: with a lease also where the fault is not about it. Who starts again then waits for its
