@@ -1,5 +1,6 @@
 """Tests of reset on a real cluster: what workloads made goes, everything else stays."""
 
+import json
 import uuid
 from collections.abc import Iterator
 
@@ -49,6 +50,14 @@ def test_a_labelled_namespace_goes_with_all_that_is_in_it(local_cluster: LocalCl
     left = kubectl("get", "namespaces", "-o", "name")
     assert f"namespace/{name}" not in left
     assert f"namespace/{of_somebody}" in left
+
+
+def test_nodes_that_a_workload_made_go_and_the_others_stay(local_cluster: LocalCluster) -> None:
+    before = local_cluster.kubectl("get", "nodes", "-o", "name").split()
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "ours", "labels": {MANAGED_BY: WORKLOAD}}}
+    local_cluster.kubectl("create", "-f", "-", stdin=json.dumps(node))
+    assert reset(local_cluster.kubeconfig)["nodes"] == 1
+    assert local_cluster.kubectl("get", "nodes", "-o", "name").split() == before
 
 
 def test_cluster_wide_objects_go_too_and_nodes_stay(local_cluster: LocalCluster) -> None:

@@ -43,6 +43,17 @@ async def test_one_that_was_killed_is_started_again_without_the_failpoint(proces
     await process.stop()
 
 
+async def test_one_that_is_paused_does_not_end_before_it_goes_on(process: SchedulerProcess) -> None:
+    await process.start()
+    process.pause()
+    stopping = asyncio.create_task(process.stop())
+    await asyncio.sleep(0.3)
+    assert not stopping.done()
+    process.resume()
+    await stopping
+    assert process.said().endswith("ended\n")
+
+
 async def test_one_that_does_not_say_what_is_waited_for_is_given_up(
     process: SchedulerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ NAMESPACED = (
 CLUSTER_WIDE = (
     ("/apis/scheduling.k8s.io/v1", "priorityclasses"),
     ("/api/v1", "persistentvolumes"),
+    ("/api/v1", "nodes"),
 )
 _SECONDS = 120.0
 _POLL_SECONDS = 0.25

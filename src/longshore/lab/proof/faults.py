@@ -127,12 +127,17 @@ def _killed_at(point: str) -> Callable[[Scene], Awaitable[None]]:
 
 
 async def _killed_during_relist(scene: Scene) -> None:
-    # No pod is there at the first list, so the point is passed at the second.
+    # No pod is there at the first list, so the point is passed at the second. The scheduler stands still while the API
+    # server loses its history and new pods come, so that they are there when it lists.
     process = await scene.scheduler(failpoints.DURING_RELIST)
-    async with scene.pods_coming():
-        await scene.some_bound()
-        await asyncio.to_thread(scene.cluster.restart_apiserver)
-        await scene.death(process)
+    half = scene.num_pods // 2
+    await scene.create(0, half)
+    await scene.all_bound(half)
+    process.pause()
+    await asyncio.to_thread(scene.cluster.restart_apiserver)
+    await scene.create(half, scene.num_pods)
+    process.resume()
+    await scene.death(process)
 
 
 async def _leader_killed(scene: Scene) -> None:

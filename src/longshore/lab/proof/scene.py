@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from longshore.core.errors import LongshoreError
@@ -48,27 +48,27 @@ class Scene:
         await process.start(says)
         return process
 
+    async def create(self, first: int, end: int) -> None:
+        """Create some of the pods."""
+        self.uids += await create_pods(self.client, make_pods(self.num_pods, self.namespace)[first:end])
+
     @contextlib.asynccontextmanager
     async def pods_coming(self) -> AsyncIterator[None]:
         """Create half of the pods, and the others beside the block; at its end all have been created."""
-        pods = make_pods(self.num_pods, self.namespace)
         half = self.num_pods // 2
-        there = await create_pods(self.client, pods[:half])
-        task = asyncio.create_task(create_pods(self.client, pods[half:]))
+        await self.create(0, half)
+        task = asyncio.create_task(self.create(half, self.num_pods))
         try:
             yield
-            self.uids = there + await task
+            await task
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def some_bound(self) -> None:
-        """Wait until a third of the pods is bound, so that the others are in flight."""
-        await self._until(lambda: self.num_bound >= self.num_pods // 3, "a third of the pods is bound")
-
-    async def all_bound(self) -> None:
-        """Wait until every pod is bound; who is not after a long time is stuck, and will be counted."""
-        await self.watch.until(lambda: self.num_bound >= self.num_pods, _PATIENCE_SECONDS)
+    async def all_bound(self, count: int | None = None) -> None:
+        """Wait until all pods are bound, or so many; who is not after a long time is stuck, and will be counted."""
+        wanted = self.num_pods if count is None else count
+        await self.watch.until(lambda: self.num_bound >= wanted, _PATIENCE_SECONDS)
 
     async def death(self, process: SchedulerProcess) -> None:
         """Wait until a scheduler has died, and take that for the moment of the fault."""
@@ -102,7 +102,3 @@ class Scene:
     def _seen(self) -> dict[str, Sighting]:
         prefix = f"{self.namespace}/"
         return {uid: pod for uid, pod in self.watch.sightings.items() if pod.name.startswith(prefix)}
-
-    async def _until(self, condition: Callable[[], bool], what: str) -> None:
-        if not await self.watch.until(condition, _PATIENCE_SECONDS):
-            raise LongshoreError(f"it did not happen within {_PATIENCE_SECONDS:g} s that {what}")

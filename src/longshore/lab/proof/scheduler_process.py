@@ -56,6 +56,16 @@ class SchedulerProcess:
         assert self._process is not None
         self._process.kill()
 
+    def pause(self) -> None:
+        """Stop the process in its tracks."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let a paused process go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     async def stop(self) -> None:
         """End it in order."""
         if self._supervisor is not None:
