@@ -4,8 +4,8 @@
     python3 compat.py                 the releases that the README's table names, beside the pinned one
     python3 compat.py v1.35.4         one of them
 
-The sources are copied, without tests, to a temporary folder with a go.mod of its own: that of the other release. Nothing
-here is written to. About five minutes for a release that Go has not built before, seconds afterwards.
+The sources are copied, without tests, to a temporary folder with a go.mod of its own, that of the other release; here
+nothing is written to. Some minutes for a release that Go has not built before, seconds afterwards.
 """
 
 import argparse
@@ -36,8 +36,8 @@ def go_mod(release: str) -> str:
 
 
 def copy_sources(target: Path) -> None:
-    """Copies the Go files that are part of the program."""
-    for path in FOLDER.rglob("*.go"):
+    """Copies the files that are part of the program."""
+    for path in (*FOLDER.rglob("*.go"), *FOLDER.rglob("*.s")):
         if not path.name.endswith("_test.go") and path.name != "tools.go":
             copy = target / path.relative_to(FOLDER)
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def build(release: str) -> bool:
         subprocess.run([sys.executable, str(REPLACES), folder], check=True)
         variables = {**os.environ, "GOFLAGS": "-mod=mod -p=2"}
         done = subprocess.run(["go", "build", "-o", os.devnull, "./..."], cwd=folder, env=variables, check=False)
-    print(f"{release}: {'builds' if done.returncode == 0 else 'does not build'}", file=sys.stderr)
+    sys.stderr.write(f"{release}: {'builds' if done.returncode == 0 else 'does not build'}\n")
     return done.returncode == 0
 
 
@@ -61,7 +61,8 @@ def main() -> int:
     """Builds against the releases that were asked for."""
     parser = argparse.ArgumentParser(description="build the plugin against other releases of Kubernetes")
     parser.add_argument("releases", nargs="*", default=RELEASES, help="such as v1.35.4")
-    return int(not all([build(release) for release in parser.parse_args().releases]))
+    results = [build(release) for release in parser.parse_args().releases]
+    return int(not all(results))
 
 
 if __name__ == "__main__":

@@ -345,3 +345,12 @@ func choose(names []string, scores []float32, tolerance float32) string {
 	}
 	return found
 }
+
+func TestContractKnowsEveryFeature(t *testing.T) {
+	model := loadModel(t, contractFolder, "bundles", "linear")
+	for name := range featureTable() {
+		if !slices.Contains(model.names, name) {
+			t.Errorf("feature %s is not one that Python says the plugin has", name)
+		}
+	}
+}

@@ -78,7 +78,7 @@ func (r *run) operate(o *op, from, to int) {
 	}
 	switch o.kind {
 	case "linear":
-		multiply(in, out, o.matrix, o.vector, rows, r.program.values[o.inputs[0]].width, width)
+		multiply(in, out, o, rows, r.program.values[o.inputs[0]].width, width)
 	case "relu":
 		for i, v := range in {
 			out[i] = max(v, 0)
@@ -111,77 +111,6 @@ func (r *run) operate(o *op, from, to int) {
 			out[row] = dot(in[row*step:][:wide], weights) + weights[wide]
 		}
 	}
-}
-
-// chunk is how many inputs of a linear layer are looked at together.
-const chunk = 64
-
-// multiply computes out = in · matrix + vector for some rows. Inputs that are 0, as half of them are behind a relu, are
-// left out first, without a branch that the processor could guess wrong.
-func multiply(in, out, matrix, vector []float32, rows, height, width int) {
-	var values [chunk]float32
-	var places [chunk]int
-	for row := range rows {
-		sum := out[row*width:][:width]
-		copy(sum, vector)
-		for from := 0; from < height; from += chunk {
-			count, place := 0, from*width
-			for _, v := range in[row*height+from:][:min(chunk, height-from)] {
-				values[count&(chunk-1)], places[count&(chunk-1)] = v, place
-				if v != 0 {
-					count++
-				}
-				place += width
-			}
-			addRows(sum, matrix, values[:count], places[:count])
-		}
-	}
-}
-
-// addRows adds rows of a matrix, each times a value. Eight sums at a time: they stay in registers while the values go by.
-func addRows(sum, matrix, values []float32, places []int) {
-	places = places[:len(values)]
-	j := 0
-	for ; j+8 <= len(sum); j += 8 {
-		y := (*[8]float32)(sum[j:])
-		s0, s1, s2, s3, s4, s5, s6, s7 := y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7]
-		for i, v := range values {
-			w := (*[8]float32)(matrix[places[i]+j:])
-			s0 += v * w[0]
-			s1 += v * w[1]
-			s2 += v * w[2]
-			s3 += v * w[3]
-			s4 += v * w[4]
-			s5 += v * w[5]
-			s6 += v * w[6]
-			s7 += v * w[7]
-		}
-		y[0], y[1], y[2], y[3], y[4], y[5], y[6], y[7] = s0, s1, s2, s3, s4, s5, s6, s7
-	}
-	for ; j < len(sum); j++ {
-		total := sum[j]
-		for i, v := range values {
-			total += v * matrix[places[i]+j]
-		}
-		sum[j] = total
-	}
-}
-
-// dot adds up products, four sums side by side: each addition else waits for the one before it.
-func dot(a, b []float32) float32 {
-	var s0, s1, s2, s3 float32
-	b = b[:len(a)]
-	i := 0
-	for ; i+4 <= len(a); i += 4 {
-		s0 += a[i] * b[i]
-		s1 += a[i+1] * b[i+1]
-		s2 += a[i+2] * b[i+2]
-		s3 += a[i+3] * b[i+3]
-	}
-	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
-	}
-	return (s0 + s1) + (s2 + s3)
 }
 
 func (r *run) add(o *op, out []float32, rows, width, from, to int) {

@@ -22,7 +22,9 @@ type op struct {
 	output int
 	// Tensors: what is multiplied by, what is added, a table's edges and keys.
 	matrix, vector, edges []float32
-	keys                  []int64
+	// turned is linear's matrix with one row for each output, for processors that add one number at a time.
+	turned []float32
+	keys   []int64
 	// partial is where in the scratch memory of a block a pool keeps what it has found so far.
 	partial int
 }
@@ -196,7 +198,10 @@ func (c *compiler) add(source bundle.Op) {
 func (c *compiler) takeTensors(one *op, source bundle.Op) {
 	floats := func(i int) []float32 { return c.bundle.Tensors[source.Tensors[i]].Floats }
 	switch source.Kind {
-	case "linear", "mixed", mixKind:
+	case "linear":
+		width := c.program.values[one.output].width
+		one.matrix, one.vector, one.turned = floats(0), floats(1), transposed(floats(0), width)
+	case "mixed", mixKind:
 		one.matrix, one.vector = floats(0), floats(1)
 	case "scale":
 		one.vector = floats(0)
@@ -204,4 +209,18 @@ func (c *compiler) takeTensors(one *op, source bundle.Op) {
 		one.keys = c.bundle.Tensors[source.Tensors[0]].Whole
 		one.matrix, one.edges = floats(1), floats(2)
 	}
+}
+
+func transposed(matrix []float32, width int) []float32 {
+	if width == 0 {
+		return nil
+	}
+	height := len(matrix) / width
+	turned := make([]float32, len(matrix))
+	for i := range height {
+		for j := range width {
+			turned[j*height+i] = matrix[i*width+j]
+		}
+	}
+	return turned
 }

@@ -16,7 +16,7 @@ const mostBytes = 64 << 20
 const leastClasses = 4
 
 // fewBlocks of nodes are worked on by the caller's thread: to wake others costs more.
-const fewBlocks = 4
+const fewBlocks = 8
 
 // defaultMaxOutside is the share of values outside of what was met in training from which on a model is not believed.
 const defaultMaxOutside = 0.25

@@ -57,9 +57,12 @@ type models struct {
 	current atomic.Pointer[policy]
 	problem atomic.Pointer[modelProblem]
 
-	mutex    sync.Mutex // for what follows: the poll and a take-back may meet
+	seen fingerprint // of the poll alone
+
+	// mutex is for a poll and a take-back that meet. It is never held while a disk is waited for: a take-back happens
+	// while a pod is scored.
+	mutex    sync.Mutex
 	previous *policy
-	seen     fingerprint
 }
 
 // fingerprint tells one state of the bundle's files from the next.
@@ -73,8 +76,6 @@ var bundleFiles = [2]string{"policy.json", "weights.safetensors"}
 
 // poll looks at the folder and takes up what is new there.
 func (m *models) poll() {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
 	found, err := m.look()
 	if err != nil {
 		// The next bundle is new even if it is the old one put back: it must be read to know.
@@ -98,11 +99,12 @@ func (m *models) poll() {
 		return
 	}
 	m.seen = found
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	m.problem.Store(nil)
-	if now := m.current.Load(); now != nil && now.sha256 == loaded.sha256 {
-		return
+	if now := m.current.Load(); now == nil || now.sha256 != loaded.sha256 {
+		m.replace(loaded)
 	}
-	m.replace(loaded)
 }
 
 // takeBack gives up a policy whose first scores were no numbers, in favour of the one before it.
@@ -112,8 +114,7 @@ func (m *models) takeBack(bad *policy, reason error) {
 	if m.current.Load() != bad {
 		return
 	}
-	before := m.previous
-	m.replace(before)
+	m.replace(m.previous)
 	m.previous = nil
 	m.fail(inference.NotFinite, fmt.Errorf("the first scores of %s (%.12s) are no numbers: %w", bad.name, bad.sha256, reason))
 }

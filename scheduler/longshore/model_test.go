@@ -169,3 +169,26 @@ func TestPluginTakesBackANewModel(t *testing.T) {
 		t.Errorf("got %s, expected node-3, the best of the model before", got)
 	}
 }
+
+// TestADiskThatHangsDoesNotHoldUpPods loads a bundle that never comes while a bad one is taken back.
+func TestADiskThatHangsDoesNotHoldUpPods(t *testing.T) {
+	m := newModels(t)
+	writeBundle(t, m.folder, "NaN weights")
+	m.poll()
+	bad, isHanging, isOver := m.current.Load(), make(chan struct{}), make(chan struct{})
+	m.load = func(string) (*policy, error) {
+		close(isHanging)
+		<-isOver
+		return nil, errors.New("at last")
+	}
+	writeBundle(t, m.folder, "another")
+	done := make(chan struct{})
+	go func() { m.poll(); close(done) }()
+	<-isHanging
+	m.takeBack(bad, errors.New("node-1: NaN"))
+	if m.current.Load() != nil {
+		t.Errorf("got %q, expected none", m.sha256())
+	}
+	close(isOver)
+	<-done
+}

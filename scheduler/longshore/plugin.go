@@ -27,6 +27,9 @@ const stateKey fwk.StateKey = "PreScore" + Name
 // pollInterval is how often the bundle's folder and the file of readings are looked at.
 const pollInterval = 2 * time.Second
 
+// longestStart is how long kube-scheduler's start waits for the disk.
+const longestStart = 5 * time.Second
+
 var (
 	_ fwk.PreScorePlugin = &Longshore{}
 	_ fwk.ScorePlugin    = &Longshore{}
@@ -106,15 +109,19 @@ func newPlugin(
 	return plugin, nil
 }
 
-// start reads the model and the readings once, so that the first pod has them, and then follows them in the background.
+// start reads the model and the readings, so that the first pod has them, and follows them in the background. A disk
+// that does not answer holds up the start for a while, but not for ever.
 func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.WithTicker) {
 	polls := []func(){p.models.poll}
 	if p.telemetry != nil {
 		polls = append(polls, p.telemetry.poll)
 	}
+	patience := time.After(longestStart)
 	for _, poll := range polls {
-		guarded(logger, poll)
+		isRead := make(chan struct{})
 		go func() {
+			guarded(logger, poll)
+			close(isRead)
 			for {
 				select {
 				case <-ctx.Done():
@@ -124,6 +131,10 @@ func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.W
 				}
 			}
 		}()
+		select {
+		case <-isRead:
+		case <-patience:
+		}
 	}
 	if p.arguments.DecisionLog != "" {
 		p.ring = newRing(ringSize)

@@ -14,7 +14,7 @@ import (
 func (p *Longshore) sayFallback(ctx context.Context, pod *v1.Pod, failure *inference.Problem) {
 	p.metrics.fallbacks.WithLabelValues(string(failure.Reason)).Inc()
 	p.announcer.announce(pod, EventFallback, "Upstream's scores were used: "+reasonText(failure))
-	klog.FromContext(ctx).V(2).Info("Upstream's scores were used", "pod", klog.KObj(pod), "reason", failure.Reason, "message", failure.Message)
+	klog.FromContext(ctx).V(3).Info("Upstream's scores were used", "pod", klog.KObj(pod), "reason", failure.Reason, "message", failure.Message)
 }
 
 // sayModelKept says that a policy scores which is not the one on the disk.

@@ -105,6 +105,13 @@ def test_multi_point_enables_both_points() -> None:
     assert findings(yaml.safe_dump(content).encode()) == []
 
 
+def test_a_shadow_that_nobody_sees_is_pointed_out() -> None:
+    shadow = yaml.safe_load((CONFIG / "profile-shadow.yaml").read_text(encoding="utf-8"))
+    (found,) = changed("profiles.0.pluginConfig.0.args.decisionLog", None, shadow)
+    assert found.level == "warning"
+    assert "shadow without a `decisionLog`" in found.message
+
+
 def test_a_common_percentage_counts_for_all_profiles() -> None:
     content = copy.deepcopy(ONE_PROFILE)
     content["percentageOfNodesToScore"] = content["profiles"][0].pop("percentageOfNodesToScore")

@@ -248,6 +248,9 @@ def _profile(profile: Mapping[str, Any], path: str, common_percentage: Any) -> I
     yield from _plugin_arguments(arguments, names, path)
     is_shadow = isinstance(arguments.get(PLUGIN), dict) and arguments[PLUGIN].get("shadow") is True
     yield from _scores(profile, path, is_shadow)
+    if is_shadow and not arguments[PLUGIN].get("decisionLog"):
+        message = "shadow without a `decisionLog`: nothing shows what the policy would have done"
+        yield Finding("warning", f"{path}.pluginConfig", message)
     effective = common_percentage if percentage is None else percentage
     if effective != 100:
         seen = "a sample of the nodes, as kube-scheduler does by default" if not effective else f"{effective} %"

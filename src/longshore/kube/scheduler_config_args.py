@@ -59,8 +59,8 @@ def _check_fields(given: Mapping[str, Any], fields: Mapping[str, Any], above: st
         check = fields.get(name)
         if check is None:
             nearest = nearest_name(str(name), fields)
-            hint = f"did you mean `{above}{nearest}`?" if nearest else f"known are: {', '.join(fields)}"
-            yield ArgumentProblem(field, "no such field", hint)
+            known = f"did you mean `{above}{nearest}`?" if nearest else f"known are: {', '.join(fields)}"
+            yield ArgumentProblem(field, "no such field", known)
         elif isinstance(check, dict):
             if isinstance(value, dict):
                 yield from _check_fields(value, check, f"{field}.")

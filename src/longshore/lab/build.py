@@ -46,7 +46,7 @@ class Module:
     upstream: str
     """The module whose version names the release."""
     own_sources: tuple[str, ...] = ()
-    """Go files of ours that are part of its programs, as patterns; tests are not."""
+    """Files of ours that are part of its programs, as patterns; tests are not."""
     link_flags: str = "-s -w"
     """For the linker; `{version}` is the release."""
 
@@ -60,7 +60,7 @@ MODULES = {
     "scheduler": Module(
         "../scheduler",
         "k8s.io/kubernetes",
-        own_sources=("*/*.go", "*/*/*.go"),
+        own_sources=("*/*.go", "*/*.s", "*/*/*.go"),
         link_flags="-s -w -X k8s.io/component-base/version.gitVersion={version}",
     ),
 }

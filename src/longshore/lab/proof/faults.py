@@ -45,14 +45,14 @@ class FaultResult:
     fault: str
     pods: int
     waiting: int
-    """Of these, in flight when it happened."""
+    """Of these, not bound when it happened: waiting, on their way, or about to be created."""
     bound: int
     bound_twice: int
     misplaced: list[str]
     outage_seconds: float
     """How long the API server, etcd or the way to them was away; part of the recovery."""
     recovery_seconds: float
-    """From the fault until every pod that waited then was bound."""
+    """From the fault until every pod was bound."""
 
     @property
     def is_well(self) -> bool:
@@ -93,7 +93,7 @@ async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_
             return FaultResult(
                 fault=fault,
                 pods=num_pods,
-                waiting=len(scene.waiting),
+                waiting=scene.num_waiting,
                 bound=sum(bool(pod.nodes) and not pod.is_gone for pod in seen),
                 bound_twice=sum(len(pod.nodes) > 1 for pod in seen),
                 misplaced=misplaced(items, set(scene.uids)),
@@ -127,24 +127,25 @@ def _killed_at(point: str) -> Callable[[Scene], Awaitable[None]]:
 
 
 async def _killed_during_relist(scene: Scene) -> None:
-    # No pod is there at the first list, so the point is passed at the second. The scheduler stands still while the API
-    # server loses its history and new pods come, so that they are there when it lists.
+    # No pod is there at the first list, so the point is passed at the second. The scheduler stands still while a pod is
+    # created and the API server then loses its history: it must list anew, and the other pods are there by then.
     process = await scene.scheduler(failpoints.DURING_RELIST)
     half = scene.num_pods // 2
     await scene.create(0, half)
     await scene.all_bound(half)
     process.pause()
+    await scene.create(half, half + 1)
     await asyncio.to_thread(scene.cluster.restart_apiserver)
-    await scene.create(half, scene.num_pods)
+    await scene.create(half + 1, scene.num_pods)
     process.resume()
     await scene.death(process)
 
 
 async def _leader_killed(scene: Scene) -> None:
-    leader = await scene.scheduler(elects_leader=True)
+    # At a point on its way, so that a third of the pods is bound and the others are in flight.
+    leader = await scene.scheduler(f"{failpoints.AFTER_BIND}:{scene.num_pods // 3}", elects_leader=True)
     await scene.scheduler(says=WAITS, elects_leader=True)
     async with scene.pods_coming():
-        leader.kill()
         await scene.death(leader)
 
 
@@ -158,6 +159,7 @@ async def _only_replica_killed(scene: Scene) -> None:
 async def _apiserver_restarted(scene: Scene) -> None:
     async with scene.pods_coming():
         await scene.scheduler()
+        await scene.all_bound(scene.num_pods // 10)
         scene.strike()
         await asyncio.to_thread(scene.cluster.restart_apiserver)
         scene.is_back()
@@ -166,6 +168,7 @@ async def _apiserver_restarted(scene: Scene) -> None:
 async def _etcd_paused(scene: Scene) -> None:
     async with scene.pods_coming():
         await scene.scheduler()
+        await scene.all_bound(scene.num_pods // 10)
         scene.strike()
         scene.cluster.pause_part("etcd")
         try:

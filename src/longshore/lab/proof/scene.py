@@ -30,8 +30,8 @@ class Scene:
     uids: list[str] = field(default_factory=list)
     """Of all pods that were created."""
     schedulers: list[SchedulerProcess] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    """Pods that were there and not bound when it happened."""
+    num_waiting: int = 0
+    """Pods that were not bound when it happened: waiting, on their way, or about to be created."""
     struck_at: float = 0.0
     outage_seconds: float = 0.0
     """How long the cluster itself was away."""
@@ -80,18 +80,18 @@ class Scene:
         self.strike(process.died_at[0])
 
     def strike(self, at: float | None = None) -> None:
-        """Take note that it happened, and who was waiting."""
+        """Take note that it happened, and how many were bound by then."""
         self.struck_at = time.monotonic() if at is None else at
-        seen = self._seen()
-        self.waiting = [uid for uid, pod in seen.items() if pod.bound_at is None or pod.bound_at > self.struck_at]
+        bound = [pod for pod in self._seen().values() if pod.bound_at is not None and pod.bound_at <= self.struck_at]
+        self.num_waiting = self.num_pods - len(bound)
 
     def is_back(self) -> None:
         """Take note that what was away since the strike is there again."""
         self.outage_seconds = time.monotonic() - self.struck_at
 
     def recovery_seconds(self) -> float:
-        """Return how long after the strike all who waited then were bound; without end if one is not."""
-        times = [self.watch.sightings[uid].bound_at for uid in self.waiting]
+        """Return how long after the strike the last pod was bound; without end if one is not."""
+        times = [pod.bound_at for pod in self.watch.of(self.uids)]
         return max((float("inf") if at is None else at - self.struck_at for at in times), default=0.0)
 
     @property

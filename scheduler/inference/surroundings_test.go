@@ -1,0 +1,53 @@
+package inference
+
+import (
+	"slices"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// TestScoreLearnsOfAService: pods of one app belong to nobody until a service selects them; then they crowd nodes.
+func TestScoreLearnsOfAService(t *testing.T) {
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	surroundings, err := NewSurroundings(factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := everyFeature(t)
+	infos := busyCluster(10, 3)
+	scorer := NewScorer(model, nil, Within(surroundings))
+	crowding := func() []float64 {
+		scored(t, scorer, podNumber(1, 1), asInterfaces(infos), Readings{})
+		return slices.Clone(scorer.others[crowdingColumn])
+	}
+	if before := crowding(); slices.Max(before) != 0 {
+		t.Errorf("without a service: got %v, want zeros", before)
+	}
+	service := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "app"},
+		Spec:       v1.ServiceSpec{Selector: map[string]string{"app": "app-1"}},
+	}
+	if err := factory.Core().V1().Services().Informer().GetIndexer().Add(service); err != nil {
+		t.Fatal(err)
+	}
+	surroundings.handler(nil).OnAdd(service, false)
+	if after := crowding(); slices.Max(after) != 1 {
+		t.Errorf("with a service: got %v, want 1 where it is most crowded", after)
+	}
+}
+
+func TestSurroundingsPassOverAStatus(t *testing.T) {
+	for name, isSame := range map[string]bool{"status": true, "selector": false} {
+		t.Run(name, func(t *testing.T) {
+			surroundings := &Surroundings{}
+			surroundings.handler(func(any, any) bool { return isSame }).OnUpdate(nil, nil)
+			if got := surroundings.now() == 0; got != isSame {
+				t.Errorf("got version %d", surroundings.now())
+			}
+		})
+	}
+}
