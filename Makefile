@@ -26,7 +26,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 say = @printf '== %s\n'
 
-.PHONY: help setup setup-all demo demo-cluster packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test sb3 lock format clean
+.PHONY: help setup setup-all demo demo-cluster packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-race go-compat sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,9 +90,15 @@ unit: setup-all controlplane  ## pytest
 	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS)
 
 go-test: go  ## go vet and go test
-	$(say) 'go-test: controlplane, apps'
-	@cd controlplane && go vet ./... && go test ./...
-	@cd apps && go vet ./... && go test ./...
+	$(say) 'go-test: controlplane, apps, scheduler'
+	@for module in controlplane apps scheduler; do (cd $$module && go vet ./... && go test ./...); done
+
+go-race: go  ## go test with the race detector (minutes the first time)
+	$(say) 'go-race: apps, scheduler'
+	@for module in apps scheduler; do (cd $$module && go test -race ./...); done
+
+go-compat: go  ## build the kube-scheduler plugin against older releases of Kubernetes (minutes the first time)
+	@$(PYTHON) scheduler/compat.py
 
 bench: setup controlplane  ## the figures that the docs quote, short form
 	@$(LONGSHORE) bench semantics

@@ -32,7 +32,8 @@ SHARED_TESTS = {
 
 
 def python_files() -> list[Path]:
-    folders = [ROOT / name for name in ("src", "tests", "docs", "benchmarks", "examples", "controlplane", "apps")]
+    names = ("src", "tests", "docs", "benchmarks", "examples", "controlplane", "apps", "scheduler", "contract")
+    folders = [ROOT / name for name in names]
     return sorted(path for folder in folders for path in folder.rglob("*.py"))
 
 

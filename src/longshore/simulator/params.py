@@ -1,5 +1,6 @@
 """A trace compiled to data: what one compiled program plays, whatever the cluster or the pods."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -138,7 +139,7 @@ def _latency_rows(trace: Trace, encoded: Encoded) -> tuple[list[list[float]], li
     return rows, row_of
 
 
-def _check(trace: Trace, pods: dict[str, int], nodes: dict[str, int]) -> None:
+def _check(trace: Trace, pods: Mapping[str, int], nodes: Mapping[str, int]) -> None:
     last, created = -np.inf, set[str]()
     for number, event in enumerate(trace.events):
         if not last <= event.time < np.inf:
