@@ -32,6 +32,8 @@ from longshore.lab.proof.stage import Stage
 MAX_RECOVERY_SECONDS: Final = 20.0
 PAUSE_SECONDS: Final = 5.0
 _HELD_SECONDS = 30.0
+_KWOK_SECONDS = 2.0
+"""So long after its binding a pod is said to run, at most."""
 _QUIET_SECONDS = 5.5
 """A binding that is not sent is tried again within 5 s: who was silent for longer has given it up."""
 _NUM_HELD = 40
@@ -127,16 +129,20 @@ def _killed_at(point: str) -> Callable[[Scene], Awaitable[None]]:
 
 
 async def _killed_during_relist(scene: Scene) -> None:
-    # No pod is there at the first list, so the point is passed at the second. The scheduler stands still while a pod is
-    # created and the API server then loses its history: it must list anew, and the other pods are there by then.
+    # No pod is there at the first list, so the point is passed at the second. The scheduler stands still while the API
+    # server starts anew, so that new pods are there when it lists. A server that starts knows no history, and yet lets
+    # those go on who have missed nothing: so something else is written last.
     process = await scene.scheduler(failpoints.DURING_RELIST)
     half = scene.num_pods // 2
     await scene.create(0, half)
     await scene.all_bound(half)
     process.pause()
-    await scene.create(half, half + 1)
+    await asyncio.sleep(_KWOK_SECONDS)
+    for name in ("one", "two"):
+        path = f"/api/v1/namespaces/{scene.namespace}/configmaps"
+        await scene.client.request("POST", path, body={"metadata": {"name": name}})
     await asyncio.to_thread(scene.cluster.restart_apiserver)
-    await scene.create(half + 1, scene.num_pods)
+    await scene.create(half, scene.num_pods)
     process.resume()
     await scene.death(process)
 
