@@ -14,7 +14,9 @@ SNIPPETS = [
 
 
 @pytest.mark.parametrize("code", SNIPPETS)
-def test_snippets_run(code: str):
+def test_snippets_run(code: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
+    if "Live-v0" in code:
+        monkeypatch.setenv("KUBECONFIG", str(request.getfixturevalue("local_cluster").kubeconfig))
     names: dict[str, object] = {}
     exec(compile(code, "guide", "exec"), names)
     assert names["terminated"] is True or names["truncated"] is True
