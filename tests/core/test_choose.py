@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays_of
 from builders import make_node, make_pod, make_snapshot
 from jax_support import to_jax
 from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import TIE_TOLERANCE, choose
+from longshore.core.choose import TIE_TOLERANCE, choose, choose_two
 from longshore.core.encode import encode
 
 # Order of names: a, b, c, d; order of rows: c, a, d, b.
@@ -135,6 +135,19 @@ def test_choose_is_feasible_and_the_same_in_jax(
     assert feasible[node] if feasible.any() else node == -1
     there = to_jax((arrays, scores, feasible))
     assert int(compiled_choose(*there, has_random_ties=has_random_ties)) == node
+
+
+@settings(max_examples=100)
+@given(scores_of, masks, st.integers(0, 2**32 - 1), st.booleans())
+def test_choose_two_is_choose_with_and_without_the_first(
+    scores: np.ndarray, feasible: np.ndarray, seed: int, has_random_ties: bool
+) -> None:
+    arrays = at(seed, 7)
+    node, second = choose_two(arrays, scores, feasible, has_random_ties=has_random_ties)
+    assert node == int(choose(arrays, scores, feasible, has_random_ties=has_random_ties))
+    others = feasible.copy()
+    others[node] = False
+    assert second == int(choose(arrays, scores, others, has_random_ties=has_random_ties))
 
 
 DEFER_CASES = {

@@ -29,11 +29,7 @@ def choose(
         worth = np.where(feasible, scores, -np.inf)
         best = worth.max(initial=-np.inf)
         if best > -np.inf:  # the usual case, in few calls; not so if any score is no number
-            nodes = (worth >= best - tie_tolerance).nonzero()[0]
-            ranks = arrays.nodes.name_rank[nodes]
-            if has_random_ties:
-                ranks = hash_uint32(arrays.state.seed, arrays.state.step, ranks)
-            return nodes[ranks.argmin()]
+            return _first_of_the_best(arrays, worth, best - tie_tolerance, has_random_ties)
     # A score that is no number counts as the worst: it must not win, and above all not let an infeasible node win.
     worth = xp.where(feasible & ~xp.isnan(scores), scores, -xp.inf)
     best = worth.max()
@@ -46,3 +42,38 @@ def choose(
     if may_defer:
         is_placed = is_placed & ~((best < 0) & xp.isfinite(best))
     return xp.where(is_placed, node, -1)
+
+
+def choose_two(
+    arrays: ClusterArrays,
+    scores: Array,
+    feasible: Array,
+    *,
+    has_random_ties: bool = False,
+    tie_tolerance: float = TIE_TOLERANCE,
+) -> tuple[int, int]:
+    """Return what `choose` returns, and what it would return if that node were not there. NumPy only."""
+    worth = np.where(feasible, scores, -np.inf)
+    found: list[int] = []
+    for _ in range(2):
+        best = worth.max(initial=-np.inf)
+        if best > -np.inf:
+            node = _first_of_the_best(arrays, worth, best - tie_tolerance, has_random_ties)
+        else:  # some score is no number, or no node is left
+            allowed = feasible.copy()
+            allowed[found] = False
+            node = choose(arrays, scores, allowed, has_random_ties=has_random_ties, tie_tolerance=tie_tolerance)
+        found.append(int(node))
+        if node >= 0:
+            worth[node] = -np.inf
+    return found[0], found[1]
+
+
+def _first_of_the_best(arrays: ClusterArrays, worth: Array, least: float, has_random_ties: bool) -> Array:
+    nodes = (worth >= least).nonzero()[0]
+    if len(nodes) == 1:
+        return nodes[0]
+    ranks = arrays.nodes.name_rank[nodes]
+    if has_random_ties:
+        ranks = hash_uint32(arrays.state.seed, arrays.state.step, ranks)
+    return nodes[ranks.argmin()]

@@ -9,21 +9,28 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import is_
+from typing import Any
 
 import numpy as np
 
 from longshore import filters
-from longshore.core.arrays import ClassArrays
+from longshore.core.arrays import ClassArrays, ClusterArrays
+from longshore.core.choose import choose_two
 from longshore.core.decision import Rejection
 from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.core.pod import Pod
 from longshore.deciding.decide import Chooser, held_back_reason, sentence
+from longshore.deciding.kept_scores import KeptScores
+from longshore.deciding.kept_scores import make as make_kept
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.row_cache import RowCache
 
 NUM_CANDIDATES = 5
 """How many of the best nodes a decision names."""
+_MOST_KEPT = 16
+"""Classes of which scores are kept, about 100 bytes for every node each."""
 
 _TERMS = ("hard_spread", "soft_spread", "affinity", "anti_affinity", "repelled_by", "preferred")
 _KEPT = Rejection("", ("node(s) had room only beside pods that are nominated there",), is_resolvable=True)
@@ -70,6 +77,8 @@ class QuickDecider:
         self._keeps_rows = isinstance(chooser.heuristic.score, RowCache)
         self._narrowed: dict[int, ClassArrays] = {}
         self._narrowed_from: ClassArrays | None = None
+        self._kept: dict[int, tuple[tuple[Any, ...], KeptScores | None]] = {}
+        """By class; with the nodes, readings, tables and classes that all was computed from."""
 
     @cached_property
     def _without_waiting(self) -> Heuristic:
@@ -97,17 +106,17 @@ class QuickDecider:
         arrays = encoded.arrays
         arrays = arrays._replace(state=arrays.state._replace(next_class=np.asarray(next_class, np.int32)))
         narrow = arrays._replace(classes=self._narrow(arrays.classes, int(pod_class)))
-        mask = filters.feasible(narrow, pod_class, self.chooser.filters)
+        kept = self._kept_for(narrow, int(pod_class))
+        mask = filters.feasible(narrow, pod_class, self.chooser.filters) if kept is None else kept.mask
         mask = mask if allowed is None else mask & allowed
         num_feasible = int(np.count_nonzero(mask))
         if num_feasible == 0:
             return self._no_room(encoded, pod, int(pod_class), allowed)
-        scores = heuristic.score(arrays if self._keeps_rows else narrow, pod_class, mask)
-        node = int(heuristic.choose(arrays, scores, mask))
-        others = mask.copy()
-        if node >= 0:
-            others[node] = False
-        second = int(self._without_waiting.choose(arrays, scores, others))
+        if kept is None:
+            scores = heuristic.score(arrays if self._keeps_rows else narrow, pod_class, mask)
+        else:
+            scores = kept.scores
+        node, second = self._choose_two(arrays, scores, mask)
         names = encoded.node_names
         runner_up = None if second < 0 else names[second]
         candidates = tuple((names[i], float(scores[i])) for i in _best(scores, mask))
@@ -128,6 +137,37 @@ class QuickDecider:
         return QuickDecision(
             pod.key, name, names[node], float(scores[node]), runner_up, 0, num_feasible, candidates, devices
         )
+
+    def _choose_two(self, arrays: ClusterArrays, scores: Array, mask: Array) -> tuple[int, int]:
+        """Return the chosen node and the one that would be chosen without it; -1 = none."""
+        heuristic = self.chooser.heuristic
+        if not heuristic.may_defer:
+            return choose_two(
+                arrays,
+                scores,
+                mask,
+                has_random_ties=heuristic.has_random_ties,
+                tie_tolerance=heuristic.tie_tolerance,
+            )
+        node = int(heuristic.choose(arrays, scores, mask))
+        others = mask.copy()
+        if node >= 0:
+            others[node] = False
+        return node, int(self._without_waiting.choose(arrays, scores, others))
+
+    def _kept_for(self, narrow: ClusterArrays, pod_class: int) -> KeptScores | None:
+        """Return the kept scores of a class, up to date; None where nothing can be kept."""
+        basis, found = narrow[:-1], self._kept.get(pod_class)
+        if found is not None and all(map(is_, found[0], basis)):
+            if found[1] is not None:
+                found[1].update(narrow)
+            return found[1]
+        kept = make_kept(self.chooser.heuristic, narrow, pod_class, self.chooser.filters)
+        self._kept.pop(pod_class, None)  # the newest stand at the end
+        self._kept[pod_class] = (basis, kept)
+        if len(self._kept) > _MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept
 
     def _narrow(self, classes: ClassArrays, pod_class: int) -> ClassArrays:
         """Return the classes with tables as wide as one of them needs, so that others' terms cost it nothing."""
@@ -178,7 +218,9 @@ def _narrowed(classes: ClassArrays, pod_class: int) -> ClassArrays:
 def _best(scores: Array, mask: Array) -> list[int]:
     """Return the feasible nodes with the best scores, the best first."""
     nodes = mask.nonzero()[0]
-    worth = np.nan_to_num(scores[nodes], nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+    worth = scores[nodes]
+    if worth.dtype.kind == "f":
+        worth = np.nan_to_num(worth, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
     if len(nodes) > NUM_CANDIDATES:
         few = np.argpartition(-worth, NUM_CANDIDATES - 1)[:NUM_CANDIDATES]
         nodes, worth = nodes[few], worth[few]

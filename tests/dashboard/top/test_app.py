@@ -159,6 +159,14 @@ async def test_the_view_goes_on_below_the_help():
         assert app.is_running
 
 
+async def test_a_tick_while_the_screen_is_taken_down_does_nothing():
+    app = app_of(FakeFeed(three_nodes()))
+    async with app.run_test(size=(100, 40)):
+        await app.query_one("#summary").remove()
+        app.draw()
+        assert app.is_running
+
+
 async def test_tab_goes_to_the_placements_and_back():
     app = app_of(FakeFeed(three_nodes()))
     async with app.run_test(size=(100, 40)) as pilot:

@@ -135,6 +135,8 @@ class TopApp(App[LongshoreError | None]):
 
     def draw(self) -> None:
         """Bring the screen up to date; rows are made anew only where something changed."""
+        if not self.query("#summary"):
+            return  # the last tick of the timer can come while the screen is taken down
         status, board = self._feed.status, self._feed.board
         self._draw_summary(status, board)
         wanted = (board.version, self._filter, self._sort, self._is_reversed, status.is_synced, status.lost_since)
