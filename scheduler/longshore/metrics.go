@@ -45,7 +45,7 @@ func newPluginMetrics(register register) (*pluginMetrics, error) {
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"source"}))
 	made.dropped, problems[4] = registered(register, metrics.NewCounter(&metrics.CounterOpts{
-		Name: "longshore_decisions_dropped_total", Help: "Decisions that the decision log did not take in time.",
+		Name: "longshore_decision_log_dropped_total", Help: "Decisions that the decision log did not take in time.",
 		StabilityLevel: metrics.ALPHA,
 	}))
 	made.updateFailures, problems[5] = registered(register, metrics.NewCounter(&metrics.CounterOpts{

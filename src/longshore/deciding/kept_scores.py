@@ -20,7 +20,8 @@ _FIT: Final = "NodeResourcesFit"
 """The one filter that reads what pods ask for on the node itself."""
 _BY_ROW: Final = (_FIT, "NodeResourcesBalancedAllocation")
 """The score plugins that do."""
-_TERMS = ("hard_spread", "soft_spread", "affinity", "anti_affinity", "repelled_by", "preferred")
+TERMS: Final = ("hard_spread", "soft_spread", "affinity", "anti_affinity", "repelled_by", "preferred")
+"""The tables of `ClassArrays` by which other pods concern a pod."""
 _MOST_CHANGES = 200
 """Above so many changed amounts all rows are computed again: picking them out costs as much."""
 
@@ -92,7 +93,7 @@ def make(heuristic: Heuristic, arrays: ClusterArrays, pod_class: int, names: Seq
     is_known = heuristic.score is kube_default.score and _FIT in names and set(names) <= set(filters.REGISTRY.table)
     if not is_known or classes.ports.shape[1] or classes.gpu_milli[pod_class]:
         return None
-    if any(getattr(classes, name).query.shape[1] for name in _TERMS):
+    if any(getattr(classes, name).query.shape[1] for name in TERMS):
         return None
     scaled = (classes.taint_weight[pod_class], classes.affinity_weight[pod_class])
     return None if any(tables.weights[row].any() for row in scaled) else KeptScores(arrays, pod_class, names)

@@ -22,7 +22,7 @@ from longshore.core.encode import Encoded
 from longshore.core.ops import Array
 from longshore.core.pod import Pod
 from longshore.deciding.decide import Chooser, held_back_reason, sentence
-from longshore.deciding.kept_scores import KeptScores
+from longshore.deciding.kept_scores import TERMS, KeptScores
 from longshore.deciding.kept_scores import make as make_kept
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.row_cache import RowCache
@@ -32,7 +32,6 @@ NUM_CANDIDATES = 5
 _MOST_KEPT = 16
 """Classes of which scores are kept, about 100 bytes for every node each."""
 
-_TERMS = ("hard_spread", "soft_spread", "affinity", "anti_affinity", "repelled_by", "preferred")
 _KEPT = Rejection("", ("node(s) had room only beside pods that are nominated there",), is_resolvable=True)
 
 
@@ -210,7 +209,7 @@ def _narrowed(classes: ClassArrays, pod_class: int) -> ClassArrays:
     width = np.count_nonzero(classes.preferred.query[pod_class])
     narrowed = {
         name: type(terms)._make(column[:, : np.count_nonzero(terms.query[pod_class])] for column in terms)
-        for name, terms in ((name, getattr(classes, name)) for name in _TERMS)
+        for name, terms in ((name, getattr(classes, name)) for name in TERMS)
     }
     return classes._replace(ports=ports, preferred_weight=classes.preferred_weight[:, :width], **narrowed)
 
