@@ -26,7 +26,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 say = @printf '== %s\n'
 
-.PHONY: help setup setup-all demo demo-cluster packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-race go-compat sb3 lock format clean
+.PHONY: help setup setup-all demo demo-cluster demo-kube-scheduler packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-race go-compat sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ demo: setup  ## a small cluster's pods placed with reasons; a policy trained liv
 
 demo-cluster: setup controlplane  ## a real cluster: test1 placed by a policy trained on the spot and by stock kube-scheduler
 	@$(LONGSHORE) demo-cluster
+
+demo-kube-scheduler: setup controlplane  ## the same inside kube-scheduler, by its profile `longshore`; then the policy is destroyed
+	@$(LONGSHORE) demo-kube-scheduler
 
 test: setup-all lint type imports docs-check packages controlplane unit go-test  ## every check and every test
 	$(say) 'all green'

@@ -40,7 +40,7 @@ def calls(live_run: LiveRun, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(live_demo, "empty_cluster", cluster)
     monkeypatch.setattr(live_demo, "scheduling", scheduling)
-    monkeypatch.setattr(demo_cluster, "_run", run)
+    monkeypatch.setattr(demo_cluster, "run_demo", run)
     return done
 
 

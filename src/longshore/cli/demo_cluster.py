@@ -11,9 +11,12 @@ from longshore.cli.progress import stages
 from longshore.cli.workload import measure, play
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from longshore.lab.cluster import LocalCluster
     from longshore.lab.live_demo import Demo
     from longshore.lab.workload.result import LiveResult
+    from longshore.lab.workload.run import Progress
 
 OBJECTIVE = "el-rl"
 # As of `longshore demo`: a third of the default, enough for the optimum of test1.
@@ -55,24 +58,31 @@ def demo_cluster(
 
     demo = Demo(seed=seed, speed=speed)
     with empty_cluster(name, note) as cluster:
-        bundle = policy or _train(out)
-        stock = _run(cluster, demo, STOCK)
+        bundle = policy or train_policy(out)
+        stock = run_demo(cluster, demo, STOCK)
         with scheduling(cluster, bundle):
-            own = _run(cluster, demo, OWN)
+            own = run_demo(cluster, demo, OWN)
     results = {"kube-scheduler": stock, f"longshore ({bundle})": own}
     payload = {"objective": OBJECTIVE, "runs": [{"name": key, **one.to_json()} for key, one in results.items()]}
     emit(json_mode, payload, lambda: _render(demo, results))
 
 
-def _run(cluster: "LocalCluster", demo: "Demo", scheduler_name: str) -> "LiveResult":
+def run_demo(
+    cluster: "LocalCluster",
+    demo: "Demo",
+    scheduler_name: str,
+    watch: "Callable[[Progress], None]" = lambda _: None,
+) -> "LiveResult":
+    """Run a demo's workload under a scheduler of the cluster; `watch` is told how far it is."""
     from longshore.kube.config import load_identity
 
     run = demo.run(scheduler_name)
-    observed = play(load_identity(cluster.kubeconfig), demo.trace, run)
+    observed = play(load_identity(cluster.kubeconfig), demo.trace, run, watch)
     return measure(observed, demo.workload, run, OBJECTIVE)
 
 
-def _train(out: Path) -> str:
+def train_policy(out: Path) -> str:
+    """Train the demo's policy; return the folder of its bundle."""
     from longshore.training.plan import Plan
     from longshore.training.run import Report, Watchers, train
 
@@ -89,9 +99,14 @@ def _train(out: Path) -> str:
 def _render(demo: "Demo", results: "dict[str, LiveResult]") -> None:
     told = f"{demo.workload}, seed {demo.seed}, {demo.speed:g} times as fast"
     note(f"\n{told}; the same pods on fresh equal nodes each time\n")
+    write_results("scheduler", results)
+    note("\none run each: `longshore evaluate` and `longshore compare` have intervals over many seeds, simulated")
+
+
+def write_results(what: str, results: "dict[str, LiveResult]") -> None:
+    """Print a row of figures for each run, under the name that it has among the results."""
     rows = []
     for name, result in results.items():
         values = [f"{result.series.metrics[column]:.4g}" for column in _COLUMNS]
         rows.append((name, *values, f"{1000 * result.waits.p50:.0f} ms"))
-    write_table(("scheduler", *_COLUMNS, "wait (median)"), rows)
-    note("\none run each: `longshore evaluate` and `longshore compare` have intervals over many seeds, simulated")
+    write_table((what, *_COLUMNS, "wait (median)"), rows)

@@ -32,6 +32,7 @@ COMMANDS = (
     "longshore.cli.models",
     "longshore.cli.demo",
     "longshore.cli.demo_cluster",
+    "longshore.cli.demo_kube_scheduler",
     "longshore.cli.notebook",
     "longshore.cli.cluster",
     "longshore.cli.schedule",

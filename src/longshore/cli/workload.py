@@ -90,8 +90,8 @@ def trace_end(trace: "Trace") -> float:
     return window(trace).end
 
 
-def play(identity: Any, trace: "Trace", run: "Run") -> "Observed":
-    """Run a trace in a cluster, with progress; Ctrl-C ends it early and in order."""
+def play(identity: Any, trace: "Trace", run: "Run", watch: "Callable[[Progress], None]" = lambda _: None) -> "Observed":
+    """Run a trace in a cluster, with progress, of which `watch` is told too; Ctrl-C ends it early and in order."""
     import asyncio
     import signal
 
@@ -109,8 +109,13 @@ def play(identity: Any, trace: "Trace", run: "Run") -> "Observed":
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, end)
         with _shown(f"{run.wishes.name} by {run.wishes.scheduler_name}") as show:
+
+            def tell(at: "Progress") -> None:
+                show(at)
+                watch(at)
+
             async with Client(identity) as client:
-                return await run_workload(client, trace, run, stop=stop, show=show)
+                return await run_workload(client, trace, run, stop=stop, show=tell)
 
     return asyncio.run(work())
 

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +45,9 @@ class Demo:
 
 
 @contextmanager
-def empty_cluster(name: str, tell: Callable[[str], None]) -> Iterator[LocalCluster]:
-    """Give a cluster without nodes, with stock kube-scheduler; it is taken down afterwards."""
-    cluster = up(ClusterOptions(name=name, nodes=0), tell)
+def empty_cluster(name: str, tell: Callable[[str], None], *, has_scheduler: bool = True) -> Iterator[LocalCluster]:
+    """Give a cluster without nodes, with stock kube-scheduler or none; it is taken down afterwards."""
+    cluster = up(ClusterOptions(name=name, nodes=0, has_scheduler=has_scheduler), tell)
     try:
         yield cluster
     finally:
@@ -55,12 +55,15 @@ def empty_cluster(name: str, tell: Callable[[str], None]) -> Iterator[LocalClust
 
 
 @contextmanager
-def scheduling(cluster: LocalCluster, policy: str) -> Iterator[None]:
-    """Run `longshore schedule` with a policy as a part of the cluster, with the rights of `deploy/rbac.yaml`."""
+def scheduling(cluster: LocalCluster, policy: str, options: Sequence[str] = ()) -> Iterator[None]:
+    """Run `longshore schedule` with a policy as a part of the cluster, with the rights of `deploy/rbac.yaml`.
+
+    `options` are further ones of its command line.
+    """
     kubeconfig = cluster.kubeconfig_for("longshore-scheduler")
     folder = Path(policy)
     chosen = folder.resolve() if folder.is_dir() else policy  # the part runs in the cluster's own folder
-    command = [*_COMMAND, f"--policy={chosen}", f"--kubeconfig={kubeconfig}"]
+    command = [*_COMMAND, f"--policy={chosen}", f"--kubeconfig={kubeconfig}", *options]
     log = cluster.log(PART)
     said_before = log.stat().st_size if log.is_file() else 0
     cluster.add_part(PartRecord(name=PART, command=command))
