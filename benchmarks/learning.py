@@ -6,8 +6,9 @@
     python benchmarks/learning.py baselines --out DIR        the heuristics and bounds beside them
     python benchmarks/learning.py table DIR                  the tables in Markdown
 
-Training traces have seeds from 1,000,000, selection traces from 2,000,000, report traces from 0. A row trains five
-seeds at once; each training keeps its best policy by the selection traces, and the report shows all five.
+Training traces have seeds from 1,000,000, selection traces from 2,000,000, report traces from 0 or, with
+`--first-seed`, from another: for a report that nobody had seen when the row was made. A row trains five seeds at once;
+each training keeps its best policy by the selection traces, and the report shows all five.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import Any
 from learning_rows import MATRIX, ROWS, Row
 
 
-def run(name: str, out: Path) -> None:
+def run(name: str, out: Path, first_seed: int = 0) -> None:
     """Train and report one row."""
     import jax
     import numpy as np
@@ -46,6 +47,7 @@ def run(name: str, out: Path) -> None:
     found: dict[str, Any] = {
         "row": name,
         "plan": plan.to_json(),
+        "first_report_seed": first_seed,
         "features": list(program.task.features),
         "seconds_to_train": round(trained, 1),
         "decisions": np.asarray(state.decided).tolist(),
@@ -56,7 +58,8 @@ def run(name: str, out: Path) -> None:
     }
     for case in row.cases:
         workload = build_workload(case.workload, case.config)
-        traces = compile_traces([workload.trace(seed) for seed in range(row.report_seeds)], lag_seconds=case.lag)
+        seeds = range(first_seed, first_seed + row.report_seeds)
+        traces = compile_traces([workload.trace(seed) for seed in seeds], lag_seconds=case.lag)
         for dial in case.dials or [None]:
             preference = None if dial is None else np.array(dial, np.float32)
             metrics = report(program.task, program.blueprint, state.best, traces, preference)
@@ -79,7 +82,7 @@ def run(name: str, out: Path) -> None:
     print(f"{name}: {trained:.0f} s, selected training {best}, {shown}", flush=True)
 
 
-def baselines(out: Path, only: str = "") -> None:
+def baselines(out: Path, only: str = "", first_seed: int = 0) -> None:
     """Play the heuristics on the same report traces."""
     from longshore.evaluation.comparison import compare
 
@@ -95,6 +98,7 @@ def baselines(out: Path, only: str = "") -> None:
                 list(case.policies),
                 row.plan["objective"],
                 seeds=row.report_seeds,
+                first_seed=first_seed,
                 parameters=case.config,
                 lag_seconds=case.lag,
                 filters="upstream",
@@ -139,6 +143,7 @@ def main() -> None:
     others.add_argument("--only", default="", help="a part of the key")
     for one in (running, others):
         one.add_argument("--out", type=Path, default=Path("learning-results"))
+        one.add_argument("--first-seed", type=int, default=0, help="of the report traces")
     tables = commands.add_parser("table")
     tables.add_argument("folder", type=Path)
     arguments = parser.parse_args()
@@ -147,13 +152,13 @@ def main() -> None:
     elif arguments.command == "run":
         arguments.out.mkdir(parents=True, exist_ok=True)
         for name in arguments.rows:
-            run(name, arguments.out)
+            run(name, arguments.out, arguments.first_seed)
     elif arguments.command == "untrained":
         for name in arguments.rows:
             untrained(name)
     elif arguments.command == "baselines":
         arguments.out.mkdir(parents=True, exist_ok=True)
-        baselines(arguments.out, arguments.only)
+        baselines(arguments.out, arguments.only, arguments.first_seed)
     else:
         from learning_table import render
 

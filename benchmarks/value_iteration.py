@@ -90,6 +90,7 @@ def main():
     parser.add_argument("--objective", default="compress")
     parser.add_argument("--decisions", type=int, default=3_000_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first-seed", type=int, default=0, help="of the report traces")
     arguments = parser.parse_args()
     prepared, counted = count(arguments.objective, arguments.decisions, arguments.seed)
     learner: QTable = prepared.program.learner
@@ -102,7 +103,8 @@ def main():
         VALUES: values.astype(np.float32)[None],
         EDGES: (np.arange(1, learner.buckets, dtype=np.float32) / learner.buckets)[None],
     }
-    traces = compile_traces([build_workload("memory-pods", {}).trace(seed) for seed in range(12)])
+    seeds = range(arguments.first_seed, arguments.first_seed + 12)
+    traces = compile_traces([build_workload("memory-pods", {}).trace(seed) for seed in seeds])
     metrics = report(prepared.program.task, prepared.program.blueprint, tensors, traces)
     rewards = metrics["reward"][0]
     print(
