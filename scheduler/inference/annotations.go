@@ -148,3 +148,13 @@ func gpuRequestOf(notes map[string]string) (request gpuRequest, ok bool) {
 	}
 	return request, request.milli == wholeGPU || request.count == 1
 }
+
+// gpuRequestOfPod reads a waiting pod's annotations.
+func gpuRequestOfPod(pod *v1.Pod) (gpuRequest, *Problem) {
+	request, ok := gpuRequestOf(pod.Annotations)
+	if !ok {
+		return gpuRequest{}, problemf(Unreadable, "pod %s/%s: the annotations `%s`, `%s` and `%s` are no request for GPUs",
+			pod.Namespace, pod.Name, gpuCountKey, gpuMilliKey, gpuModelKey)
+	}
+	return request, nil
+}

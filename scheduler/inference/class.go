@@ -101,7 +101,7 @@ func (s *Scorer) bringUp(ctx context.Context, of *class) {
 	}
 	s.view = view{&s.largest[0], of.facts, s.typical}
 	s.current = of
-	s.inParallel(ctx, (len(s.stale)+renewSize-1)/renewSize, s.renewPieces)
+	s.inParallel(ctx, (len(s.stale)+renewSize-1)/renewSize, fewPieces, s.renewPieces)
 	if ctx.Err() == nil { // else some of it is not done, and is to be looked at again
 		of.frame, of.tick = s.frame, s.tick
 	}
@@ -146,16 +146,6 @@ func (s *Scorer) renew(of *class, at int) {
 	}
 }
 
-// addTimes adds a multiple of a vector.
-func addTimes(sum []float32, factor float32, vector []float32) {
-	if factor == 0 {
-		return
-	}
-	for j, v := range vector[:len(sum)] {
-		sum[j] += factor * v
-	}
-}
-
 // prepare puts what is the same for all nodes where the network reads it.
 func (s *Scorer) prepare(of *class) {
 	m, p := s.model, s.model.program
@@ -194,9 +184,7 @@ func (s *Scorer) complete(from, to int) {
 	width := p.firstLayer.width
 	for at := from; at < to; at++ {
 		sum, kept := s.run.data[p.firstLayer.output][at*width:][:width], of.first[at*width:][:width]
-		for j, v := range s.ofOthers {
-			sum[j] = kept[j] + v
-		}
+		sumInto(sum, kept, s.ofOthers)
 		for _, i := range m.others {
 			addTimes(sum, float32(s.others[m.features[i].others][at]), p.firstLayer.matrix[i*width:][:width])
 		}

@@ -57,7 +57,7 @@ func (s *Scorer) sync(all []fwk.NodeInfo, readings Readings) {
 		}
 		n.takeState(info)
 		if s.model.reads.gpus {
-			n.bookDevices(info.GetPods())
+			n.bookDevices(info.GetPods(), s.held, nil)
 		}
 		if s.model.reads.typical {
 			s.typical.add(n, info.GetPods())

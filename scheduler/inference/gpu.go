@@ -44,12 +44,14 @@ func pwrWatts(model string) (idle, busy float64) {
 }
 
 // bookDevices gives the pods of a node the devices that they say they hold, then the others those that fit best.
-func (n *node) bookDevices(pods []fwk.PodInfo) {
+// `except` is passed over; nil = nobody is.
+func (n *node) bookDevices(pods []fwk.PodInfo, held *Held, except *v1.Pod) {
 	n.gpuUsed = zeroed(n.gpuUsed, n.gpuCount)
 	n.booking = n.booking[:0]
-	for _, pod := range pods {
-		if wants, ok := gpuOfBound(pod.GetPod()); ok {
-			n.booking = append(n.booking, holder{wants: wants, says: pod.GetPod().Annotations[gpuDevicesKey]})
+	for _, info := range pods {
+		pod := info.GetPod()
+		if wants, ok := gpuOfBound(pod); ok && (except == nil || pod.UID != except.UID) {
+			n.booking = append(n.booking, holder{wants: wants, says: held.saidBy(pod)})
 		}
 	}
 	for i := range n.booking {
@@ -99,9 +101,10 @@ func (n *node) holdNamed(one *holder) bool {
 	return true
 }
 
-// holdFullest books the fullest devices that have enough left, the first of equals first.
-func (n *node) holdFullest(wants gpuRequest) {
-	milli, taken := int64(wants.milli), uint64(0)
+// holdFullest books the fullest devices that have enough left, the first of equals first, and returns a bit for each;
+// fewer than wanted where there are no more.
+func (n *node) holdFullest(wants gpuRequest) (taken uint64) {
+	milli := int64(wants.milli)
 	for range wants.count {
 		best := -1
 		for device, used := range n.gpuUsed {
@@ -110,11 +113,12 @@ func (n *node) holdFullest(wants gpuRequest) {
 			}
 		}
 		if best < 0 {
-			return
+			break
 		}
 		taken |= 1 << best
 		n.gpuUsed[best] += milli
 	}
+	return taken
 }
 
 // countDevices works out what is left of the devices.

@@ -13,6 +13,7 @@ import (
 // Model is a policy that is ready to score. It is not written to after Load: several scorers may share one.
 type Model struct {
 	name, version, sha256 string
+	limitsLatency         bool
 	tieTolerance          float32
 	numNodes              int // of a network of fixed size; 0 = any number
 	preference            []float32
@@ -54,6 +55,7 @@ func newModel(b *bundle.Bundle) (*Model, error) {
 			"`longshore schedule`)", *policy.Name)
 	}
 	m := &Model{name: *policy.Name, version: policy.Version(), sha256: b.SHA256, tieTolerance: float32(policy.Tolerance())}
+	m.limitsLatency = policy.Filters == nil || *policy.Filters != "upstream"
 	if policy.NumNodes != nil {
 		m.numNodes = *policy.NumNodes
 	}
@@ -114,3 +116,6 @@ func (m *Model) NeedsReadings() bool { return m.reads.readings }
 
 // TieTolerance returns how far scores may be apart to count as equal.
 func (m *Model) TieTolerance() float32 { return m.tieTolerance }
+
+// LimitsLatency says whether the policy was trained behind a filter that keeps pods within their hard latency limits.
+func (m *Model) LimitsLatency() bool { return m.limitsLatency }

@@ -25,3 +25,23 @@ func multiplyWide(in, out, matrix, vector []float32, rows, height, width int) {
 //
 //go:noescape
 func addRows32(sum, matrix *float32, stride int, values *float32, height int)
+
+// relu8 writes the larger of 0 and each number; the count is a multiple of 8 and not 0.
+//
+//go:noescape
+func relu8(out, in *float32, count int)
+
+// sum8 writes the sum of each two numbers; the count is a multiple of 8 and not 0.
+//
+//go:noescape
+func sum8(out, a, b *float32, count int)
+
+// sumRows32 adds rows to 32 sums; the stride is in bytes and the height not 0.
+//
+//go:noescape
+func sumRows32(sums, rows *float32, stride, height int)
+
+// maxRows32 puts the largest of 32 numbers and of those below them in some rows in their place, as sumRows32 adds.
+//
+//go:noescape
+func maxRows32(most, rows *float32, stride, height int)

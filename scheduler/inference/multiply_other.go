@@ -8,4 +8,11 @@ const (
 	canMultiplyWide = false
 )
 
-func multiplyWide(_, _, _, _ []float32, _, _, _ int) { panic("no assembly for this processor") }
+const noAssembly = "no assembly for this processor"
+
+func multiplyWide(_, _, _, _ []float32, _, _, _ int)    { panic(noAssembly) }
+func addRows32(_, _ *float32, _ int, _ *float32, _ int) { panic(noAssembly) }
+func relu8(_, _ *float32, _ int)                        { panic(noAssembly) }
+func sum8(_, _, _ *float32, _ int)                      { panic(noAssembly) }
+func sumRows32(_, _ *float32, _, _ int)                 { panic(noAssembly) }
+func maxRows32(_, _ *float32, _, _ int)                 { panic(noAssembly) }

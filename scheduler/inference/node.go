@@ -67,13 +67,7 @@ func (s *Scorer) factsOf(info fwk.NodeInfo) nodeFacts {
 		cpu: have.GetMilliCPU(), memory: have.GetMemory(), pods: int64(have.GetAllowedPodNumber()),
 		curve: powerCurve(notes), cost: numberOr(notes, costKey, defaultCost), carbon: numberOr(notes, carbonKey, defaultCarbon),
 	}
-	if count, ok := whole(notes[gpuCountKey], 0, maxDevices); ok {
-		facts.gpuCount = count
-	}
-	var given bool
-	if facts.gpuModel, given = notes[gpuModelKey]; !given {
-		facts.gpuModel = object.Labels[gpuModelKey]
-	}
+	facts.gpuCount, facts.gpuModel = devicesOf(object)
 	facts.zone, facts.hasZone = object.Labels[zoneLabel]
 	facts.looks = s.looksOf(info)
 	return facts

@@ -80,9 +80,7 @@ func (r *run) operate(o *op, from, to int) {
 	case "linear":
 		multiply(in, out, o, rows, r.program.values[o.inputs[0]].width, width)
 	case "relu":
-		for i, v := range in {
-			out[i] = max(v, 0)
-		}
+		reluInto(out, in)
 	case "tanh":
 		for i, v := range in {
 			out[i] = float32(math.Tanh(float64(v)))
@@ -114,18 +112,18 @@ func (r *run) operate(o *op, from, to int) {
 }
 
 func (r *run) add(o *op, out []float32, rows, width, from, to int) {
-	for number, input := range o.inputs {
+	sum, sumStep := r.at(o.inputs[0], from, to)
+	if len(o.inputs) == 1 {
+		for row := range rows {
+			copy(out[row*width:][:width], sum[row*sumStep:][:width])
+		}
+	}
+	for _, input := range o.inputs[1:] {
 		in, step := r.at(input, from, to)
 		for row := range rows {
-			given, sum := in[row*step:][:width], out[row*width:][:width]
-			for j, v := range given {
-				if number == 0 {
-					sum[j] = v
-				} else {
-					sum[j] += v
-				}
-			}
+			sumInto(out[row*width:][:width], sum[row*sumStep:][:width], in[row*step:][:width])
 		}
+		sum, sumStep = out, width
 	}
 }
 
@@ -183,22 +181,12 @@ func (r *run) pool(o *op, block, from, to int) {
 	if o.kind != "mean_nodes" && o.kind != "max_nodes" {
 		return // worked out when the stage is over
 	}
-	in, width := r.at(o.inputs[0], from, to)
+	in, _ := r.at(o.inputs[0], from, to)
 	found := r.partials[block*r.program.partials+o.partial:][:r.program.values[o.output].width]
-	copy(found, in)
-	for row := width; row < len(in); row += width {
-		given := in[row:][:len(found)]
-		if o.kind == "max_nodes" {
-			for j, v := range given {
-				if v > found[j] {
-					found[j] = v
-				}
-			}
-		} else {
-			for j, v := range given {
-				found[j] += v
-			}
-		}
+	if o.kind == "max_nodes" {
+		findMost(found, in)
+	} else {
+		addUp(found, in)
 	}
 }
 

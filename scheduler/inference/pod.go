@@ -60,10 +60,8 @@ func (s *Scorer) factsOfPod(pod *v1.Pod) (*podFacts, *Problem) {
 	if facts.latencyHard, problem = limitOf(pod, hardLatencyKey); problem != nil {
 		return nil, problem
 	}
-	var ok bool
-	if facts.gpu, ok = gpuRequestOf(pod.Annotations); !ok {
-		return nil, problemf(Unreadable, "pod %s/%s: the annotations `%s`, `%s` and `%s` are no request for GPUs",
-			pod.Namespace, pod.Name, gpuCountKey, gpuMilliKey, gpuModelKey)
+	if facts.gpu, problem = gpuRequestOfPod(pod); problem != nil {
+		return nil, problem
 	}
 	for _, toleration := range pod.Spec.Tolerations {
 		if toleration.Effect == "" || toleration.Effect == v1.TaintEffectPreferNoSchedule {

@@ -1,6 +1,10 @@
 package inference
 
-import "math"
+import (
+	"math"
+
+	fwk "k8s.io/kube-scheduler/framework"
+)
 
 // Reading is what was last measured on a node. What is not a finite number is not known.
 type Reading struct {
@@ -36,3 +40,13 @@ func NewReadings(byNode map[string]Reading, number uint64) Readings {
 
 // Len says of how many nodes something was measured.
 func (r Readings) Len() int { return len(r.byNode) }
+
+// NameAny says whether one of the nodes at least is named.
+func (r Readings) NameAny(nodes []fwk.NodeInfo) bool {
+	for _, node := range nodes {
+		if _, found := r.byNode[node.Node().Name]; found {
+			return true
+		}
+	}
+	return false
+}

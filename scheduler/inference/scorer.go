@@ -15,8 +15,13 @@ const mostBytes = 64 << 20
 // leastClasses are kept whatever their size.
 const leastClasses = 4
 
-// fewBlocks of nodes are worked on by the caller's thread: to wake others costs more.
-const fewBlocks = 8
+// So many pieces are worked on by the caller's thread alone. A block of a network takes 10 µs, so that even those of 8,000
+// nodes take less than waiting may: who waits for others lets whatever else is to be done go first, on this core and on
+// theirs. A piece of a class takes ten times as long, and there are many only for the first pod of its kind.
+const (
+	fewBlocks = 128
+	fewPieces = 8
+)
 
 // defaultMaxOutside is the share of values outside of what was met in training from which on a model is not believed.
 const defaultMaxOutside = 0.25
@@ -29,6 +34,7 @@ type Scorer struct {
 	model        *Model
 	parallelizer fwk.Parallelizer
 	surroundings *Surroundings
+	held         *Held
 	maxOutside   float32
 	seed         maphash.Seed
 
@@ -187,16 +193,19 @@ func (s *Scorer) runStage(ctx context.Context, at int) {
 	s.stage = one
 	// What nobody pools is only asked for where the pod may go.
 	s.isLast = len(one.pools) == 0
-	s.inParallel(ctx, s.run.numBlocks(), s.runBlock)
+	s.inParallel(ctx, s.run.numBlocks(), fewBlocks, s.runBlock)
 	s.run.after(one)
 }
 
-func (s *Scorer) inParallel(ctx context.Context, pieces int, work func(int)) {
-	if s.parallelizer != nil && pieces > fewBlocks {
+func (s *Scorer) inParallel(ctx context.Context, pieces, few int, work func(int)) {
+	if s.parallelizer != nil && pieces > few {
 		s.parallelizer.Until(ctx, pieces, work, operation)
 		return
 	}
 	for piece := range pieces {
+		if ctx.Err() != nil { // as the parallelizer does
+			return
+		}
 		work(piece)
 	}
 }

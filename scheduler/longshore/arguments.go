@@ -55,11 +55,14 @@ type Arguments struct {
 	Circuit CircuitArguments `json:"circuit"`
 	// EventInterval is the shortest time between two Kubernetes events of the same reason.
 	EventInterval metav1.Duration `json:"eventInterval"`
+	// StockPluginConfig are the arguments of upstream's score plugins when they rank, as the profile's `pluginConfig` has
+	// them for their filters: a plugin is not told of another's arguments.
+	StockPluginConfig json.RawMessage `json:"stockPluginConfig"`
 }
 
 // CircuitArguments say when a failing model is left alone for a while.
 type CircuitArguments struct {
-	// Failures in a row open the circuit: the model is not asked.
+	// Failures open the circuit: the model is not asked. Twenty successes in a row make up for one of them.
 	Failures int `json:"failures"`
 	// OpenFor is how long it stays open; then one pod tries the model again.
 	OpenFor metav1.Duration `json:"openFor"`
@@ -134,6 +137,9 @@ func (a Arguments) validate() error {
 	expect(a.Circuit.Failures >= 1, "circuit.failures", a.Circuit.Failures, "1 or more")
 	expect(a.Circuit.OpenFor.Duration > 0, "circuit.openFor", a.Circuit.OpenFor.Duration, "a duration above 0")
 	expect(a.EventInterval.Duration >= time.Second, "eventInterval", a.EventInterval.Duration, "1s or more")
+	if _, err := stockProfile(a.StockPluginConfig); err != nil {
+		problems = append(problems, fmt.Errorf("args.stockPluginConfig: %w", err))
+	}
 	if problem := checkDestination(a.DecisionLog); problem != "" {
 		expect(false, "decisionLog", a.DecisionLog, problem)
 	}

@@ -1,6 +1,7 @@
 package longshore
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ func TestArgumentsDefaults(t *testing.T) {
 	}
 	want := defaultArguments()
 	want.ModelPath = "/model"
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, expected %+v", got, want)
 	}
 }
@@ -62,6 +63,9 @@ func TestWrongArgumentsNameTheField(t *testing.T) {
 		"an address w/o host":   {`{"modelPath": "/m", "decisionLog": "http:///decisions"}`, "args.decisionLog: "},
 		"events all the time":   {`{"modelPath": "/m", "eventInterval": "1ms"}`, "args.eventInterval: got 1ms"},
 		"no object":             {`[1]`, "args: "},
+		"upstream's, no list":   {`{"modelPath": "/m", "stockPluginConfig": 7}`, "args.stockPluginConfig: "},
+		"upstream's, no plugin": {`{"modelPath": "/m", "stockPluginConfig": [{"name": "Fit"}]}`, "args.stockPluginConfig: got the name Fit"},
+		"upstream's, no field":  {`{"modelPath": "/m", "stockPluginConfig": [{"name": "NodeResourcesFit", "args": {"x": 1}}]}`, "args.stockPluginConfig: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package longshore
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -43,6 +44,9 @@ type decision struct {
 
 // ring holds the decisions that the log has not taken yet. Adding never waits: a full ring drops its oldest.
 type ring struct {
+	// trouble is why the log does not take them; nil = it does.
+	trouble atomic.Pointer[string]
+
 	mutex   sync.Mutex
 	entries []decision
 	first   int

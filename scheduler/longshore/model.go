@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -31,6 +32,7 @@ type policy struct {
 	version       string
 	sha256        string
 	needsReadings bool
+	ignoresLimits bool // hard latency limits do not count
 	tieTolerance  float32
 	// isProven says that it has scored a pod.
 	isProven atomic.Bool
@@ -80,7 +82,11 @@ func (m *models) poll() {
 	if err != nil {
 		// The next bundle is new even if it is the old one put back: it must be read to know.
 		m.seen = fingerprint{}
-		m.fail(modelMissing, err)
+		reason := inference.BadBundle
+		if errors.Is(err, fs.ErrNotExist) {
+			reason = modelMissing
+		}
+		m.fail(reason, err)
 		return
 	}
 	if found.equals(m.seen) {
@@ -153,9 +159,17 @@ func (m *models) look() (fingerprint, error) {
 		if err != nil {
 			return fingerprint{}, err
 		}
+		if !status.Mode().IsRegular() {
+			return fingerprint{}, notRegular(status.Name(), status)
+		}
 		found[i].modified, found[i].size, found[i].file = status.ModTime(), status.Size(), status
 	}
 	return found, nil
+}
+
+// notRegular refuses what could hold up its reader for ever, such as a pipe that nobody writes to.
+func notRegular(path string, status os.FileInfo) error {
+	return fmt.Errorf("%s: got %v, expected a regular file", path, status.Mode().Type())
 }
 
 func (f fingerprint) equals(other fingerprint) bool {
@@ -169,7 +183,7 @@ func (f fingerprint) equals(other fingerprint) bool {
 }
 
 // loadBundle returns what reads a bundle and makes its scorer, for one profile.
-func loadBundle(handle fwk.Handle, envelopeTolerance float64) (loadPolicy, error) {
+func loadBundle(handle fwk.Handle, envelopeTolerance float64, options ...inference.Option) (loadPolicy, error) {
 	surroundings, err := inference.NewSurroundings(handle.SharedInformerFactory())
 	if err != nil {
 		return nil, err
@@ -181,9 +195,10 @@ func loadBundle(handle fwk.Handle, envelopeTolerance float64) (loadPolicy, error
 			return nil, err
 		}
 		made := &policy{needsReadings: model.NeedsReadings(), tieTolerance: model.TieTolerance()}
+		made.ignoresLimits = !model.LimitsLatency()
 		made.newScorer = func() scorer {
 			within, outside := inference.Within(surroundings), inference.MaxOutside(float32(envelopeTolerance))
-			return inference.NewScorer(model, parallelizer, within, outside)
+			return inference.NewScorer(model, parallelizer, append(options, within, outside)...)
 		}
 		made.scorer = made.newScorer()
 		made.name, made.version, made.sha256 = model.Info()

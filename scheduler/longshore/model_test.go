@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"k8s.io/component-base/metrics"
@@ -98,6 +99,12 @@ func TestLastGoodModelIsKept(t *testing.T) {
 			}
 		},
 		"replaced by a bad one": func(t *testing.T, folder string) { writeBundle(t, folder, "bad") },
+		"a pipe that nobody writes to": func(t *testing.T, folder string) {
+			path := filepath.Join(folder, bundleFiles[1])
+			if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"half a bundle": func(t *testing.T, folder string) {
 			if err := os.Remove(filepath.Join(folder, bundleFiles[1])); err != nil {
 				t.Fatal(err)
@@ -117,6 +124,9 @@ func TestLastGoodModelIsKept(t *testing.T) {
 			}
 			if got := m.failures(t); got != 1 {
 				t.Errorf("got %v failures, expected 1: it is the same problem", got)
+			}
+			if err := os.RemoveAll(filepath.Join(m.folder, bundleFiles[1])); err != nil { // else a pipe is written to
+				t.Fatal(err)
 			}
 			writeBundle(t, m.folder, "good")
 			m.poll()

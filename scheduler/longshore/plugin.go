@@ -1,6 +1,7 @@
-// Package longshore is a score plugin of kube-scheduler that ranks nodes by a trained policy.
+// Package longshore is a plugin of kube-scheduler that ranks nodes by a trained policy, and keeps pods off nodes that do
+// not have what longshore's own annotations ask for.
 //
-// All work is done once per pod, in PreScore; Score only reads. Neither ever returns an error, as either would reject
+// All ranking is done once per pod, in PreScore; Score only reads. Neither ever returns an error, as either would reject
 // the pod: whatever goes wrong, upstream's own scores are used instead, and a metric and an event say why. Models,
 // readings and the decision log are served in the background, never on the scheduling path.
 package longshore
@@ -17,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
+
+	"longshore.dev/scheduler/inference"
 )
 
 // Name is the plugin's name in a KubeSchedulerConfiguration.
@@ -48,11 +51,15 @@ type Longshore struct {
 	ring      *ring      // nil = decisions are not logged
 	stock     *stock
 	delay     time.Duration
+	handle    fwk.Handle
+	held      *inference.Held // GPUs that pods were given
+	limited   waiting
 
 	// mutex guards what is kept from pod to pod. kube-scheduler scores one pod at a time, so that it never waits.
 	mutex   sync.Mutex
 	circuit *circuit
 	last    *policy
+	isCold  bool // the next ranking has everything to make anew
 	learned []float32
 	totals  []float32
 	places  []int8
@@ -65,22 +72,24 @@ func New(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	load, err := loadBundle(handle, arguments.EnvelopeTolerance)
+	held := &inference.Held{}
+	load, err := loadBundle(handle, arguments.EnvelopeTolerance, inference.Holding(held))
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	return newPlugin(ctx, arguments, handle, load, legacyregistry.Register, clock.RealClock{})
+	return newPlugin(ctx, arguments, handle, load, held, legacyregistry.Register, clock.RealClock{})
 }
 
 func newPlugin(
-	ctx context.Context, arguments Arguments, handle fwk.Handle, load loadPolicy, register register, clock clock.WithTicker,
+	ctx context.Context, arguments Arguments, handle fwk.Handle, load loadPolicy, held *inference.Held, register register,
+	clock clock.WithTicker,
 ) (*Longshore, error) {
 	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
 	metrics, err := newPluginMetrics(register)
 	if err != nil {
 		return nil, err
 	}
-	stock, err := newStock(ctx, handle, recoveringParallelizer{handle.Parallelizer()})
+	stock, err := newStock(ctx, handle, recoveringParallelizer{handle.Parallelizer()}, arguments.StockPluginConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +106,8 @@ func newPlugin(
 		models:    &models{folder: arguments.ModelPath, load: load, metrics: metrics, logger: logger},
 		stock:     stock,
 		delay:     delay,
+		handle:    handle,
+		held:      held,
 		circuit:   newCircuit(clock, arguments.Circuit),
 	}
 	if arguments.ReadingsFile != "" {
@@ -104,6 +115,9 @@ func newPlugin(
 			path: arguments.ReadingsFile, maxAge: arguments.ReadingsMaxAge.Duration,
 			clock: clock, metrics: metrics, logger: logger,
 		}
+	}
+	if err := plugin.forgetGone(); err != nil {
+		return nil, err
 	}
 	plugin.start(ctx, logger, clock)
 	return plugin, nil
@@ -114,7 +128,7 @@ func newPlugin(
 func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.WithTicker) {
 	polls := []func(){p.models.poll}
 	if p.telemetry != nil {
-		polls = append(polls, p.telemetry.poll)
+		polls = append(polls, func() { p.pollReadings(logger) })
 	}
 	patience := time.After(longestStart)
 	for _, poll := range polls {
@@ -138,7 +152,7 @@ func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.W
 	}
 	if p.arguments.DecisionLog != "" {
 		p.ring = newRing(ringSize)
-		log := &decisionLog{ring: p.ring, send: newSend(p.arguments.DecisionLog), clock: clock, logger: logger}
+		log := &decisionLog{ring: p.ring, send: newSend(p.arguments.DecisionLog), metrics: p.metrics, clock: clock, logger: logger}
 		go guarded(logger, func() { log.run(ctx) })
 	}
 }

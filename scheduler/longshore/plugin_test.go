@@ -55,6 +55,13 @@ func TestConfigurationFiles(t *testing.T) {
 				if _, err := decodeArguments(arguments); err != nil {
 					t.Errorf("%s: %v", profile.SchedulerName, err)
 				}
+				isActing := file != "profile-shadow.yaml"
+				if got := sets.New(namesOf(enabled.Filter.Enabled)...).Has(Name); got != isActing {
+					t.Errorf("%s: got %v for a filter, expected %v", profile.SchedulerName, got, isActing)
+				}
+				if got := namesOf(enabled.Bind.Enabled); (got[0] == Name) != isActing || got[len(got)-1] != names.DefaultBinder {
+					t.Errorf("%s: got the bind plugins %v", profile.SchedulerName, got)
+				}
 				if percentage := profile.PercentageOfNodesToScore; percentage == nil || *percentage != 100 {
 					t.Errorf("%s: got %v percent of the nodes, expected 100", profile.SchedulerName, percentage)
 				}

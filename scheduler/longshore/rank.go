@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"runtime/debug"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -24,6 +25,12 @@ const (
 	otherError    inference.Reason = "error"
 	// stockError: a plugin of upstream's failed too; its score counts nothing.
 	stockError inference.Reason = "stock-error"
+)
+
+// A cold ranking may take so many times the deadline, but not longer than the second.
+const (
+	coldFactor       = 10
+	mostColdDeadline = time.Second
 )
 
 // stockPolicy is what the decision log calls upstream's scores, as `longshore list policies` does.
@@ -50,7 +57,7 @@ func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	made := ranking{nodes: nodes, numNodes: len(all), scores: p.learned, chosen: -1}
 
 	policy, failure := p.askPolicy(ctx, pod, all, nodes)
-	p.sayModelKept(pod)
+	p.sayTroubles(pod)
 	switch {
 	case failure == nil:
 		made.policy, made.version = policy.name, policy.sha256
@@ -99,8 +106,8 @@ func (p *Longshore) allNodes(feasible []fwk.NodeInfo) []fwk.NodeInfo {
 func (p *Longshore) askPolicy(ctx context.Context, pod *v1.Pod, all, nodes []fwk.NodeInfo) (*policy, *inference.Problem) {
 	policy := p.models.current.Load()
 	if policy != p.last {
-		p.circuit.succeeded() // what the one before did is not this one's fault
-		p.last = policy
+		p.circuit.reset() // what the one before did is not this one's fault
+		p.last, p.isCold = policy, true
 	}
 	if policy == nil {
 		if problem := p.models.problem.Load(); problem != nil {
@@ -110,30 +117,46 @@ func (p *Longshore) askPolicy(ctx context.Context, pod *v1.Pod, all, nodes []fwk
 	}
 	if p.circuit.isOpen() {
 		return nil, &inference.Problem{
-			Reason: circuitOpen, Message: fmt.Sprintf("the model failed %d times in a row", p.circuit.failures),
+			Reason: circuitOpen, Message: fmt.Sprintf("the model failed %d times", p.circuit.failures),
 		}
 	}
 	var readings inference.Readings
 	if p.telemetry != nil {
-		if policy.needsReadings && p.telemetry.areStale(p.clock.Now()) {
-			return nil, &inference.Problem{
-				Reason: staleReadings, Message: fmt.Sprintf("%s is older than %v", p.telemetry.path, p.telemetry.maxAge),
-			}
-		}
 		if current := p.telemetry.current.Load(); current != nil {
 			readings = current.readings
 		}
 	}
-	problem := p.scoreInTime(ctx, policy, pod, all, nodes, readings)
+	if p.telemetry != nil && policy.needsReadings {
+		if text := p.telemetry.uselessness(p.clock.Now(), readings, all); text != "" {
+			return nil, &inference.Problem{Reason: staleReadings, Message: text}
+		}
+	}
+	allowed := p.arguments.Deadline.Duration
+	if p.isCold {
+		p.isCold, allowed = false, coldDeadline(allowed)
+	}
+	started := time.Now()
+	problem := p.scoreWithin(ctx, allowed, policy, pod, all, nodes, readings)
+	if problem == nil && time.Since(started) > p.arguments.Deadline.Duration {
+		// Late, as the first one may be. It says nothing about the next, which is to be in time.
+		policy.isProven.Store(true)
+		return policy, nil
+	}
 	p.judge(policy, problem)
 	return policy, problem
 }
 
-// scoreInTime runs the policy within the deadline.
-func (p *Longshore) scoreInTime(
-	ctx context.Context, policy *policy, pod *v1.Pod, all, nodes []fwk.NodeInfo, readings inference.Readings,
+// coldDeadline is how long the first ranking of a new model may take, and the one that tries it again after an open
+// circuit: what the model keeps of every node has to be made first, which takes longer than all later rankings.
+func coldDeadline(deadline time.Duration) time.Duration {
+	return max(deadline, min(coldFactor*deadline, mostColdDeadline))
+}
+
+// scoreWithin runs the policy for as long as it may take.
+func (p *Longshore) scoreWithin(
+	ctx context.Context, deadline time.Duration,
+	policy *policy, pod *v1.Pod, all, nodes []fwk.NodeInfo, readings inference.Readings,
 ) (problem *inference.Problem) {
-	deadline := p.arguments.Deadline.Duration
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	defer func() {
@@ -181,6 +204,7 @@ func (p *Longshore) judge(policy *policy, problem *inference.Problem) {
 		}
 	}
 	p.circuit.failed()
+	p.isCold = p.isCold || p.circuit.isOpen() // by the time that it is asked again, most nodes will have changed
 }
 
 // scoreByStock writes upstream's totals to p.totals; false = they are not to be used.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -56,6 +57,8 @@ type telemetry struct {
 	logger  klog.Logger
 
 	current atomic.Pointer[measured]
+	// trouble is why the file cannot be used; nil = it can.
+	trouble atomic.Pointer[string]
 
 	// Of the poll alone.
 	seen    os.FileInfo
@@ -72,7 +75,12 @@ func (t *telemetry) poll() {
 	if err != nil {
 		problem = err.Error()
 	}
-	if problem != t.problem && err != nil {
+	switch {
+	case err == nil:
+		t.trouble.Store(nil)
+	case problem != t.problem:
+		t.trouble.Store(&problem)
+		t.metrics.readingsFailures.Inc()
 		t.logger.Error(err, "Readings cannot be read; the last good ones stay until they are too old", "file", t.path)
 	}
 	t.problem = problem
@@ -101,6 +109,17 @@ func (t *telemetry) poll() {
 	}
 }
 
+// uselessness says why a policy that reads readings must do without; empty = it need not.
+func (t *telemetry) uselessness(now time.Time, readings inference.Readings, all []fwk.NodeInfo) string {
+	if t.areStale(now) {
+		return fmt.Sprintf("%s is older than %v", t.path, t.maxAge)
+	}
+	if !readings.NameAny(all) {
+		return fmt.Sprintf("%s names %d nodes, none of which is in the cluster", t.path, readings.Len())
+	}
+	return ""
+}
+
 // areStale says whether the newest reading is too old, or as far ahead of our clock, or there is none.
 func (t *telemetry) areStale(now time.Time) bool {
 	current := t.current.Load()
@@ -120,6 +139,9 @@ func (t *telemetry) readIfChanged() (bool, error) {
 		return false, nil
 	}
 	t.seen = status
+	if !status.Mode().IsRegular() {
+		return false, notRegular(t.path, status)
+	}
 	if status.Size() > mostReadingsBytes {
 		return false, fmt.Errorf("%s: got %d bytes, expected at most %d", t.path, status.Size(), mostReadingsBytes)
 	}

@@ -3,6 +3,7 @@ package longshore
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,6 +106,7 @@ func TestLastGoodReadingsAreKept(t *testing.T) {
 	for _, spoil := range []func() error{
 		func() error { return os.WriteFile(followed.path, []byte("nodes: {a: {watts: -1}}"), 0o600) },
 		func() error { return os.Remove(followed.path) },
+		func() error { return syscall.Mkfifo(followed.path, 0o600) }, // nobody writes to it: who opens it waits for ever
 	} {
 		if err := spoil(); err != nil {
 			t.Fatal(err)
@@ -114,6 +116,9 @@ func TestLastGoodReadingsAreKept(t *testing.T) {
 		if followed.areStale(clock.Now()) || followed.current.Load().readings.Len() != 2 || followed.problem == "" {
 			t.Errorf("got %d readings and the problem %q, expected the last good 2 and one", followed.current.Load().readings.Len(), followed.problem)
 		}
+	}
+	if err := os.Remove(followed.path); err != nil {
+		t.Fatal(err)
 	}
 	writeFile(t, followed.path, `{"time": "2026-03-01T12:00:00Z", "nodes": {"a": {"watts": 1}}}`)
 	followed.poll()

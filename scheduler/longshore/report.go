@@ -17,11 +17,21 @@ func (p *Longshore) sayFallback(ctx context.Context, pod *v1.Pod, failure *infer
 	klog.FromContext(ctx).V(3).Info("Upstream's scores were used", "pod", klog.KObj(pod), "reason", failure.Reason, "message", failure.Message)
 }
 
-// sayModelKept says that a policy scores which is not the one on the disk.
-func (p *Longshore) sayModelKept(pod *v1.Pod) {
+// sayTroubles says what is wrong in the background: an event stands at a pod, and there is none.
+func (p *Longshore) sayTroubles(pod *v1.Pod) {
 	policy, problem := p.models.current.Load(), p.models.problem.Load()
 	if policy != nil && problem != nil {
 		p.announcer.announce(pod, EventModelKept, "The last good policy "+policy.name+" is used: "+problem.text)
+	}
+	if p.telemetry != nil {
+		if problem := p.telemetry.trouble.Load(); problem != nil {
+			p.announcer.announce(pod, EventReadingsKept, "The last good readings are used until they are too old: "+*problem)
+		}
+	}
+	if p.ring != nil {
+		if problem := p.ring.trouble.Load(); problem != nil {
+			p.announcer.announce(pod, EventLogUnreachable, "Decisions wait to be logged, then the oldest are dropped: "+*problem)
+		}
 	}
 }
 

@@ -92,10 +92,11 @@ func appendTo(path string) send {
 // decisionLog sends what is in the ring, in the background. What the log does not take stays in the ring and is tried
 // again, less and less often; when the ring is full its oldest are dropped.
 type decisionLog struct {
-	ring   *ring
-	send   send
-	clock  clock.WithTicker
-	logger klog.Logger
+	ring    *ring
+	send    send
+	metrics *pluginMetrics
+	clock   clock.WithTicker
+	logger  klog.Logger
 }
 
 // run sends until the context is over, and then what is left, once.
@@ -113,8 +114,12 @@ func (l *decisionLog) run(ctx context.Context) {
 		err := l.flush(ctx)
 		switch {
 		case err == nil:
+			l.ring.trouble.Store(nil)
 			pause = flushInterval
 		default:
+			text := err.Error()
+			l.ring.trouble.Store(&text)
+			l.metrics.logFailures.Inc()
 			if pause == flushInterval {
 				l.logger.Error(err, "The decision log cannot be reached; decisions wait, then the oldest are dropped")
 			}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -77,23 +79,36 @@ func TestLogIsTriedAgain(t *testing.T) {
 	clock := clocktesting.NewFakeClock(noon)
 	sent := make(chan string, 100)
 	isReachable := make(chan bool, 100)
-	log := &decisionLog{ring: newRing(10), clock: clock, logger: klog.Background(), send: func(_ context.Context, lines []byte) error {
+	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &decisionLog{ring: newRing(10), metrics: made, clock: clock, logger: klog.Background()}
+	log.send = func(_ context.Context, lines []byte) error {
 		if !<-isReachable {
 			return errors.New("connection refused")
 		}
 		sent <- string(lines)
 		return nil
-	}}
+	}
 	log.ring.add(decision{PodName: "a"})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { log.run(ctx); close(done) }()
 
 	isReachable <- false
+	stepUntil(t, clock, func() bool { return log.ring.trouble.Load() != nil })
+	if got := *log.ring.trouble.Load(); got != "connection refused" {
+		t.Errorf("got the trouble %q, expected what was wrong", got)
+	}
 	isReachable <- true
 	stepUntil(t, clock, func() bool { return len(sent) == 1 })
 	if got := <-sent; !strings.Contains(got, `"pod_name":"a"`) {
 		t.Errorf("got %s", got)
+	}
+	stepUntil(t, clock, func() bool { return log.ring.trouble.Load() == nil })
+	if got, err := testutil.GetCounterMetricValue(made.logFailures); got != 1 || err != nil {
+		t.Errorf("got %v failures (%v), expected 1", got, err)
 	}
 	log.ring.add(decision{PodName: "b"})
 	isReachable <- true

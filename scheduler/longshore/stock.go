@@ -2,14 +2,17 @@ package longshore
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	configv1 "k8s.io/kube-scheduler/config/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
@@ -33,12 +36,11 @@ type stockPlugin struct {
 
 // newStock makes the default profile's score plugins from upstream's registry. What PreFilter and Filter leave in the
 // cycle's state for some of them comes from the profile's own instances, which have run by then.
-func newStock(ctx context.Context, handle fwk.Handle, parallelizer fwk.Parallelizer) (*stock, error) {
-	configuration, err := latest.Default()
+func newStock(ctx context.Context, handle fwk.Handle, parallelizer fwk.Parallelizer, given json.RawMessage) (*stock, error) {
+	profile, err := stockProfile(given)
 	if err != nil {
-		return nil, fmt.Errorf("upstream's default configuration: %w", err)
+		return nil, err
 	}
-	profile := configuration.Profiles[0]
 	arguments := map[string]runtime.Object{}
 	for _, one := range profile.PluginConfig {
 		arguments[one.Name] = one.Args
@@ -59,6 +61,29 @@ func newStock(ctx context.Context, handle fwk.Handle, parallelizer fwk.Paralleli
 	return made, nil
 }
 
+// stockProfile returns the default profile with the given `pluginConfig`, read, checked and completed by upstream.
+func stockProfile(given json.RawMessage) (*config.KubeSchedulerProfile, error) {
+	content := map[string]any{
+		"apiVersion": configv1.SchemeGroupVersion.String(), "kind": "KubeSchedulerConfiguration",
+		"profiles": []map[string]any{{"pluginConfig": given}},
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	object, _, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	profile := &object.(*config.KubeSchedulerConfiguration).Profiles[0]
+	for _, one := range profile.PluginConfig {
+		if _, found := plugins.NewInTreeRegistry()[one.Name]; !found {
+			return nil, fmt.Errorf("got the name %s, expected one of upstream's plugins", one.Name)
+		}
+	}
+	return profile, nil
+}
+
 // score writes upstream's total of nodes[i] to out[i]. A plugin that fails, which upstream would reject the pod for,
 // counts nothing for this pod and is in the error; the totals are there all the same.
 func (s *stock) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, out []float32) error {
@@ -72,9 +97,10 @@ func (s *stock) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 			}
 		}
 	}, metrics.Score)
-	s.parallelizer.Until(ctx, len(s.plugins), func(i int) {
-		s.plugins[i].normalize(ctx, state, pod)
-	}, metrics.Score)
+	for _, plugin := range s.plugins {
+		// One after the other: each takes some microseconds, less than to hand it over.
+		plugin.normalize(ctx, state, pod)
+	}
 
 	clear(out)
 	var problems []error

@@ -120,6 +120,18 @@ func randomPod(random *rand.Rand, name string) *st.PodWrapper {
 	return pod
 }
 
+func TestStockPluginConfig(t *testing.T) {
+	const packing = `[{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated",
+		"resources": [{"name": "cpu", "weight": 1}]}}}, {"name": "NodeResourcesBalancedAllocation", "args": {"resources": [{"name": "cpu", "weight": 1}]}}]`
+	for given, want := range map[string]string{"[]": "node-0", packing: "node-3"} {
+		f := newFixture(t, func(a *Arguments) { a.StockPluginConfig = []byte(given) })
+		f.plugin.models.replace(nil)
+		if got := f.place(t); got != want {
+			t.Errorf("%s: got %s, expected %s", given, got, want)
+		}
+	}
+}
+
 func TestStockHasTheDefaultProfilesScorePlugins(t *testing.T) {
 	f := newFixture(t)
 	configuration, err := latest.Default()

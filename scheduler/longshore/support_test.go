@@ -174,7 +174,7 @@ func (f *fixture) create(changes ...change) frameworkruntime.PluginFactory {
 			change(&arguments)
 		}
 		load := func(string) (*policy, error) { return f.newPolicy("test"), nil }
-		plugin, err := newPlugin(ctx, arguments, handle, load, f.registry.Register, f.clock)
+		plugin, err := newPlugin(ctx, arguments, handle, load, &inference.Held{}, f.registry.Register, f.clock)
 		if err != nil {
 			return nil, err
 		}

@@ -110,26 +110,3 @@ def test_bench_inference_puts_the_cache_beside_the_plain_path(capsys: pytest.Cap
         assert (cell["nodes"], cell["network"]) == (10, "deepsets-32")
         for name in ("median_us", "p99_us", "cached_median_us", "cached_p99_us", "filters_median_us", "ratio"):
             assert cell[name] > 0
-
-
-@pytest.mark.usefixtures("built_programs")
-def test_bench_cluster_measures_both_schedulers(capsys: pytest.CaptureFixture[str]):
-    # That each bound all its pods itself is checked by the measurement: it reads both schedulers' own counters.
-    assert run("cluster", "--nodes", "20", "--pods", "40", "--repeats", "1", "--json") == 0
-    payload = json.loads(capsys.readouterr().out)
-    assert payload["schema"] == 1
-    cells = payload["cells"]
-    assert [(cell["mode"], cell["nodes"], cell["pods"], cell["repeats"]) for cell in cells] == [
-        ("stock", 20, 40, 1),
-        ("standalone", 20, 40, 1),
-    ]
-    for cell in cells:
-        assert cell["pods_per_second"] > 0
-        assert 0 < cell["decision_p50_ms"] <= cell["decision_p99_ms"]
-    (pair,) = payload["pairs"]
-    assert pair["ratios"] == [pytest.approx(pair["ratio"])]
-
-
-def test_bench_cluster_refuses_a_mode_that_there_is_not(capsys: pytest.CaptureFixture[str]):
-    assert run("cluster", "--modes", "stock,swift") == 2
-    assert "swift" in capsys.readouterr().err

@@ -62,3 +62,7 @@ def test_characters_that_steer_a_terminal_are_escaped(text: str, want: str, caps
 def test_notes_keep_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
     output.note("one\ntwo\x1b[2J")
     assert capsys.readouterr().err == "one\ntwo\\x1b[2J\n"
+
+
+def test_figure_shortens_what_is_not_whole():
+    assert [output.figure(cell) for cell in (1.23456, 7, "stock")] == ["1.235", "7", "stock"]

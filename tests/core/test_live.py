@@ -179,14 +179,22 @@ def test_pods_of_a_node_that_goes_count_again_when_it_comes_back() -> None:
     assert encoded.arrays.state.requested[encoded.node_index["a"], 0] == 100
 
 
-def test_readings_outlive_other_words_about_the_node_but_not_the_node() -> None:
+def test_readings_outlive_other_words_about_the_node_and_the_node() -> None:
     live = live_of(make_node("a"))
-    live.put_readings({"a": NodeReadings(latency_ms=5.0), "ghost": NodeReadings(latency_ms=9.0)})
+    live.put_readings({"a": NodeReadings(latency_ms=5.0)})
     live.put_node(make_node("a").label("x", "y").build())
     assert live.encoded().arrays.readings.latency_ms[0] == 5.0
     live.drop_node("a")
     live.put_node(make_node("a").build())
-    assert not live.encoded().arrays.readings.latency_known[0]
+    assert live.encoded().arrays.readings.latency_ms[0] == 5.0
+
+
+def test_readings_wait_for_a_node_that_joins_later() -> None:
+    live = live_of(make_node("a"))
+    live.put_readings({"later": NodeReadings(latency_ms=9.0)})
+    live.put_node(make_node("later").build())
+    encoded = live.encoded()
+    assert encoded.arrays.readings.latency_ms[encoded.node_index["later"]] == 9.0
 
 
 def test_a_node_with_too_many_devices_is_refused_and_nothing_changes() -> None:

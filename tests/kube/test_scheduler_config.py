@@ -14,6 +14,8 @@ CONFIG = Path(__file__).parents[2] / "scheduler" / "config"
 ONE_PROFILE: dict[str, Any] = yaml.safe_load((CONFIG / "profile-replace.yaml").read_text(encoding="utf-8"))
 TWO_PROFILES: dict[str, Any] = yaml.safe_load((CONFIG / "profile-plugin.yaml").read_text(encoding="utf-8"))
 
+BACKWARDS = [{"name": "DefaultBinder"}, {"name": "Longshore"}]
+
 
 def changed(path: str, value: Any, base: dict[str, Any] = ONE_PROFILE) -> list[Finding]:
     """Return what is found after setting one place, such as `profiles.0.schedulerName`; None removes it."""
@@ -59,6 +61,7 @@ def test_our_own_files_are_good(file: Path) -> None:
         ("profiles.0.plugins", None, "profiles[0].plugins", "enabled nowhere"),
         ("profiles.0.pluginConfig.0.args.shadow", True, "profiles[0].plugins.score", "pods go anywhere"),
         ("profiles.0.plugins.bind.enabled", [{"name": "EBSLimits"}], "profiles[0].plugins.bind.enabled", "is no more"),
+        ("profiles.0.plugins.bind.enabled", BACKWARDS[1:], "profiles[0].plugins.bind", "only pods with GPUs"),
         ("profiles.0.plugins.score.enabled.1", {"name": "Longshore"}, "profiles[0].plugins.score.enabled", "2 times"),
     ],
 )  # fmt: skip
@@ -75,6 +78,9 @@ def test_errors_say_where_and_what(path: str, value: Any, where: str, message: s
         ("profiles.0.schedulerName", "mine", "profiles", "no profile is called `default-scheduler`"),
         ("profiles", [], "profiles", "no profile enables the plugin Longshore"),
         ("profiles.0.plugins.score.disabled", None, "profiles[0].plugins.score", "still score beside Longshore"),
+        ("profiles.0.plugins.filter", None, "profiles[0].plugins", "not enabled in filter: GPUs and hard latency"),
+        ("profiles.0.plugins.bind.disabled", None, "profiles[0].plugins.bind", "binds before Longshore could"),
+        ("profiles.0.plugins.bind.enabled", BACKWARDS, "profiles[0].plugins.bind", "binds before Longshore could"),
     ],
 )
 def test_warnings_are_not_errors(path: str, value: Any, where: str, message: str) -> None:
@@ -98,9 +104,12 @@ def test_stock_plugins_disabled_everywhere_do_not_score() -> None:
     assert findings(yaml.safe_dump(content).encode()) == []
 
 
-def test_multi_point_enables_both_points() -> None:
+def test_multi_point_enables_all_points() -> None:
     content = copy.deepcopy(ONE_PROFILE)
-    plugins = {"multiPoint": {"enabled": [{"name": "Longshore"}], "disabled": [{"name": "*"}]}}
+    plugins = {
+        "multiPoint": {"enabled": [{"name": "Longshore"}], "disabled": [{"name": "*"}]},
+        "bind": {"enabled": [{"name": "DefaultBinder"}]},
+    }
     content["profiles"][0]["plugins"] = plugins
     assert findings(yaml.safe_dump(content).encode()) == []
 

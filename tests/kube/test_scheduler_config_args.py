@@ -24,6 +24,7 @@ def test_good_arguments_have_no_problem() -> None:
         "decisionLog": "https://longshore:8000/decisions",
         "circuit": {"failures": 3, "openFor": "1m"},
         "eventInterval": "5m",
+        "stockPluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}],
     }
     assert argument_problems(arguments) == []
 
@@ -47,6 +48,7 @@ def test_good_arguments_have_no_problem() -> None:
         ({"circuit": 5}, "circuit", "expected a mapping"),
         ({"decisionLog": "http:///decisions"}, "decisionLog", "an address such as"),
         ({"eventInterval": "1ms"}, "eventInterval", "a duration of at least 1s"),
+        ({"stockPluginConfig": [{"args": {}}]}, "stockPluginConfig", "a list of `name` and `args`"),
         ([1], "", "expected a mapping"),
     ],
 )

@@ -22,6 +22,10 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / module / "go.mod").write_text(f"module example\n\nrequire {pin}\n")
         (folder / module / "go.sum").write_text("")
     (folder / "etcd" / "main.go").write_text("package main\n")
+    (folder / "tools").mkdir()
+    pins = "github.com/prometheus/prometheus v0.3.4\n\thelm.sh/helm/v4 v4.5.6"
+    (folder / "tools" / "go.mod").write_text(f"module example\n\nrequire (\n\t{pins}\n)\n")
+    (folder / "tools" / "go.sum").write_text("")
     scheduler = tmp_path / "scheduler"
     (scheduler / "longshore").mkdir(parents=True)
     (scheduler / "go.mod").write_text("module example\n\nrequire k8s.io/kubernetes v1.2.3\n")
@@ -225,6 +229,29 @@ def test_a_module_without_its_pin_is_refused(source: Path) -> None:
 def test_a_program_that_is_not_built_names_the_command() -> None:
     with pytest.raises(ComponentMissingError, match="make controlplane"):
         build.require_program("kubectl")
+
+
+@pytest.mark.usefixtures("source", "tools")
+def test_a_tool_that_is_not_built_names_a_command_of_its_own() -> None:
+    with pytest.raises(ComponentMissingError, match="make deploy-tools"):
+        build.require_program("helm")
+
+
+def test_tools_lie_under_their_release_and_are_built_from_one_module(source: Path, tools: Path) -> None:
+    fake_go(tools, WRITE_OUTPUT)
+    assert build.main(["tools"]) == 0
+    assert build.require_program("helm").parent.name.startswith("helm-v4.5.6-")
+    assert build.require_program("promtool").parent.name.startswith("promtool-v0.3.4-")
+    assert [call.split()[0] for call in calls(tools)] == [str(source / "tools")] * len(build.TOOLS)
+    assert not build.program_path("kubectl").is_file(), "a cluster's programs are another command's"
+
+
+@pytest.mark.usefixtures("source")
+def test_promtool_is_built_without_the_discovery_of_clouds(tools: Path) -> None:
+    fake_go(tools, WRITE_OUTPUT)
+    build.build_program("promtool")
+    (call,) = calls(tools)
+    assert "-tags=remove_all_sd" in call
 
 
 @pytest.mark.usefixtures("source")

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.lab.cluster_speed import SpeedOptions, cells, check, described, pairs, sizes
+from longshore.lab.cluster_speed import SpeedOptions, cells, check, described, pairs, rankings, sizes
 from longshore.lab.cluster_speed_metrics import Histogram
 from longshore.lab.cluster_speed_run import Run
 
@@ -14,6 +14,10 @@ STEPS = Histogram((0.001, 0.002, math.inf), (0, 100, 100))
 
 def ours(seconds: float, *latencies_ms: float) -> Run:
     return Run("standalone", 10, 100, seconds, seconds / 2, 0.1, 7, latencies_ms=latencies_ms or (1.0,))
+
+
+def plugin(seconds: float, mode: str = "plugin", num_fallbacks: int = 0) -> Run:
+    return Run(mode, 10, 100, seconds, seconds, 0.1, 7, durations=STEPS, rankings=STEPS, num_fallbacks=num_fallbacks)
 
 
 def stock(seconds: float, durations: Histogram = STEPS) -> Run:
@@ -39,10 +43,27 @@ def test_cells_stand_by_size_and_mode():
 def test_pairs_compare_run_by_run():
     runs = [stock(2.0), ours(1.0), ours(1.0), stock(4.0), stock(3.0), ours(1.0)]
     (pair,) = pairs(runs)
-    assert (pair.against, pair.nodes) == ("stock", 10)
+    assert (pair.mode, pair.against, pair.nodes) == ("standalone", "stock", 10)
     assert pair.ratios == pytest.approx((2.0, 4.0, 3.0))
-    assert pair.ratio == pytest.approx(3.0)
+    assert (pair.ratio, pair.least) == pytest.approx((3.0, 2.0))
     assert pair.binding_ratio == pytest.approx(6.0)
+
+
+def test_pairs_compare_every_mode_of_ours():
+    found = pairs([stock(2.0), plugin(1.0), plugin(4.0, "plugin-fallback"), ours(1.0)])
+    assert [(pair.mode, pair.ratio) for pair in found] == [
+        ("plugin", pytest.approx(2.0)),
+        ("plugin-fallback", pytest.approx(0.5)),
+        ("standalone", pytest.approx(2.0)),
+    ]
+
+
+def test_rankings_put_the_repeats_of_the_plugin_together():
+    runs = [stock(1.0), plugin(1.0), plugin(2.0), plugin(1.0, "plugin-fallback", 100), ours(1.0)]
+    assert rankings(runs) == [
+        ("plugin", 10, 1.5, 1.99, 200, 0),
+        ("plugin-fallback", 10, 1.5, 1.99, 100, 100),
+    ]
 
 
 def test_pairs_need_both_sides():
@@ -52,6 +73,11 @@ def test_pairs_need_both_sides():
 
 def test_described_names_what_was_measured():
     assert "standalone, 10 nodes, 100 pods: 50 pods/s" in described(ours(2.0))
+
+
+def test_described_names_the_plugins_share():
+    assert "PreScore p50 1.50 ms" in described(plugin(2.0))
+    assert "PreScore" not in described(stock(2.0))
 
 
 def test_sizes_are_numbers_between_commas():

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from longshore.lab.cluster_speed_metrics import Histogram, counter, histogram, quantile, total
+from longshore.lab.cluster_speed_metrics import Histogram, by_label, counter, histogram, quantile, total
 
 PAGE = """\
 # HELP scheduler_schedule_attempts_total [STABLE] Number of attempts to schedule pods
@@ -27,6 +27,12 @@ def test_counter_adds_up_the_series_with_the_labels():
 
 def test_counter_does_not_take_a_longer_name():
     assert counter(PAGE, "scheduler_schedule_attempts") == 0
+
+
+def test_by_label_leaves_out_what_never_counted():
+    page = PAGE + 'scheduler_schedule_attempts_total{profile="other",result="unschedulable"} 0\n'
+    assert by_label(page, "scheduler_schedule_attempts_total", "result") == {"error": 2, "scheduled": 41}
+    assert by_label(page, "scheduler_minutes", "result") == {}
 
 
 def test_histogram_reads_all_buckets():

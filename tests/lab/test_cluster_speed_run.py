@@ -1,11 +1,12 @@
-"""One measurement of a scheduler: its pods and figures. The measurement itself runs in `tests/cli/test_bench.py`."""
+"""One measurement of a scheduler: its pods and figures. `tests/cli/test_bench_cluster.py` measures for real."""
 
 import math
 
 import pytest
 
+from longshore.core.errors import LongshoreError
 from longshore.lab.cluster_speed_metrics import Histogram
-from longshore.lab.cluster_speed_run import Run, exact_quantile, pods
+from longshore.lab.cluster_speed_run import Run, check_fallbacks, exact_quantile, pods
 
 
 def run(**changes) -> Run:
@@ -43,3 +44,28 @@ def test_pods_of_every_scheduler_are_the_same():
 def test_pods_can_be_bound_from_the_start():
     names = [content["spec"]["nodeName"] for _, content in pods(3, lambda index: f"node-{index % 2}")]
     assert names == ["node-0", "node-1", "node-0"]
+
+
+def page(ranked: int, **fallbacks: int) -> str:
+    lines = [f"longshore_decision_duration_seconds_count {ranked}"]
+    lines += [f'longshore_fallback_total{{reason="{reason}"}} {number}' for reason, number in fallbacks.items()]
+    return "\n".join(lines)
+
+
+def test_fallbacks_are_none_with_a_bundle_and_all_without():
+    assert check_fallbacks("plugin", page(40), 40) == 0
+    assert check_fallbacks("plugin-fallback", page(41, **{"model-missing": 41}), 40) == 41
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "said"),
+    [
+        ("plugin", page(40, deadline=2), "2 deadline; expected none"),
+        ("plugin", page(39), "ranked 39 of 40 pods"),
+        ("plugin-fallback", page(40), "were: none; expected 40 model-missing"),
+        ("plugin-fallback", page(40, **{"model-missing": 40, "stock-error": 1}), "40 model-missing, 1 stock-error"),
+    ],
+)
+def test_fallbacks_that_are_not_as_they_should_be_are_an_error(mode: str, text: str, said: str):
+    with pytest.raises(LongshoreError, match=said):
+        check_fallbacks(mode, text, 40)

@@ -4,14 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longshore.cli import bench_proof
+from longshore.cli import bench_cluster, bench_plugin, bench_plugin_faults, bench_proof
 from longshore.cli.compilation import keep_compiled_programs
-from longshore.cli.output import JsonOption, emit, note, write_table
+from longshore.cli.output import JsonOption, emit, figure, note, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from longshore.lab.cluster_speed import Cell, Pair
     from longshore.lab.training_speed import Race
 
 Workers = Annotated[int, typer.Option(help="Processes; each also runs an oracle of its own.", min=1)]
@@ -25,9 +24,14 @@ def register(app: typer.Typer) -> None:
     group.command(name="simulator")(simulator)
     group.command(name="inference")(inference)
     group.command(name="training")(training)
-    group.command(name="cluster")(cluster)
+    group.command(name="cluster")(bench_cluster.cluster)
+    group.command(name="scheduler")(bench_cluster.scheduler)
     group.command(name="live-oracle")(bench_proof.live_oracle)
     group.command(name="faults")(bench_proof.faults)
+    group.command(name="same-nodes")(bench_plugin.same_nodes)
+    group.command(name="preemption")(bench_plugin.preemption)
+    group.command(name="changing-nodes")(bench_plugin.changing_nodes)
+    group.command(name="plugin-faults")(bench_plugin_faults.plugin_faults)
     app.add_typer(group, name="bench")
 
 
@@ -82,7 +86,7 @@ def semantics(
         rows += measure(size, repeats)
     headers = ("nodes", "pod", "ours_ms", "ours_p99_ms", "upstream_ms", "ratio")
     payload = {"cells": [dict(zip(headers, row, strict=True)) for row in rows]}
-    emit(json_mode, payload, lambda: write_table(headers, [tuple(_number(cell) for cell in row) for row in rows]))
+    emit(json_mode, payload, lambda: write_table(headers, [tuple(figure(cell) for cell in row) for row in rows]))
 
 
 def simulator(
@@ -103,7 +107,7 @@ def simulator(
         cells.append(measure(size, number))
     headers = cells[0]._fields
     payload = {"device": device_name(), "cells": [cell._asdict() for cell in cells]}
-    emit(json_mode, payload, lambda: write_table(headers, [tuple(_number(value) for value in cell) for cell in cells]))
+    emit(json_mode, payload, lambda: write_table(headers, [tuple(figure(value) for value in cell) for cell in cells]))
 
 
 def inference(
@@ -120,7 +124,7 @@ def inference(
         note(f"{size} nodes …")
         cells += [measure(size, workload, repeats, series) for workload in WORKLOADS]
     payload = {"blas": blas_name(), "cells": [cell._asdict() for cell in cells]}
-    emit(json_mode, payload, lambda: write_table(Cell._fields, [tuple(map(_number, cell)) for cell in cells]))
+    emit(json_mode, payload, lambda: write_table(Cell._fields, [tuple(map(figure, cell)) for cell in cells]))
 
 
 def training(
@@ -147,7 +151,7 @@ def training(
             cells.append(cell)
         headers = training_speed.Speed._fields
         payload: dict[str, object] = {"cells": [cell._asdict() for cell in cells]}
-        emit(json_mode, payload, lambda: write_table(headers, [tuple(map(_number, cell)) for cell in cells]))
+        emit(json_mode, payload, lambda: write_table(headers, [tuple(map(figure, cell)) for cell in cells]))
         return
     given = None if workload is None else training_speed.Goal(workload, objective, target, nodes)
     goals = [goal._replace(limit_seconds=limit_seconds) for goal in ([given] if given else training_speed.GOALS)]
@@ -164,61 +168,8 @@ def training(
     emit(json_mode, payload, lambda: _render_training(races, compared))
 
 
-def cluster(
-    nodes: Annotated[str, typer.Option(help="Cluster sizes, with commas between them.")] = "1000",
-    pods: Annotated[int, typer.Option(help="Waiting pods; fewer where the nodes cannot take them.", min=1)] = 3000,
-    repeats: Annotated[int, typer.Option(help="Runs of every mode at every size.", min=1)] = 5,
-    modes: Annotated[
-        str, typer.Option(help="Of stock, stock-sampled and standalone, with commas between them.")
-    ] = "stock,standalone",
-    policy: Annotated[str, typer.Option(help="Of standalone: a name, or the folder of a bundle.")] = "kube-default",
-    memory: Annotated[
-        bool, typer.Option("--memory", help="Read what ours holds with 5,000 nodes and 50,000 pods, instead.")
-    ] = False,
-    json_mode: JsonOption = False,
-) -> None:
-    """Time `longshore schedule` and stock kube-scheduler in turn on one real cluster, pods waiting before each starts.
-
-    Modes: `stock` looks at all nodes, `stock-sampled` at some of them, as is its default; `standalone` is ours and
-    looks at all. A decision's time is exact for ours (decision log) and interpolated in the buckets of its own
-    histogram for kube-scheduler.
-    """
-    import os
-
-    from longshore.lab import cluster_speed
-
-    load = os.getloadavg()[0]
-    if memory:
-        held = cluster_speed.measure_memory(note)
-        payload: dict[str, object] = {"cells": [], "memory": held._asdict(), "load_average": load}
-        emit(json_mode, payload, lambda: write_table(held._fields, [tuple(map(_number, held))]))
-        return
-    options = cluster_speed.SpeedOptions(
-        tuple(cluster_speed.sizes(nodes)), pods, repeats, tuple(filter(None, modes.split(","))), policy
-    )
-    runs = cluster_speed.measure_all(options, note)
-    cells, pairs = cluster_speed.cells(runs), cluster_speed.pairs(runs)
-    payload = {
-        "cells": [cell._asdict() for cell in cells],
-        "pairs": [pair._asdict() for pair in pairs],
-        "runs": [run.summary() for run in runs],
-        "load_average": load,
-    }
-    emit(json_mode, payload, lambda: _render_cluster(cells, pairs))
-
-
-def _render_cluster(cells: "Sequence[Cell]", pairs: "Sequence[Pair]") -> None:
-    write_table(cells[0]._fields, [tuple(map(_number, cell)) for cell in cells])
-    for pair in pairs:
-        each = " ".join(f"{ratio:.2f}" for ratio in pair.ratios)
-        print(
-            f"{pair.nodes} nodes: standalone {pair.ratio:.2f} times {pair.against} (median of {each}); "
-            f"{pair.binding_ratio:.2f} times from the first binding to the last"
-        )
-
-
 def _render_training(races: "Sequence[Race]", compared: "Sequence[Mapping[str, object]]") -> None:
-    write_table(races[0]._fields, [tuple(map(_number, one)) for one in races])
+    write_table(races[0]._fields, [tuple(map(figure, one)) for one in races])
     for one in compared:
         at_most = "at most " if one["is_upper_bound"] else ""
         verdict = "met" if one["is_met"] else "not met"
@@ -226,7 +177,3 @@ def _render_training(races: "Sequence[Race]", compared: "Sequence[Mapping[str, o
             f"{one['workload']}, {one['trainer']}: {one['seconds']:.1f} s, plain loop {one['plain_seconds']:.1f} s, "
             f"ratio {at_most}{one['ratio']:.3f}; bar {one['bar']:.3f}: {verdict}"
         )
-
-
-def _number(cell: object) -> str:
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

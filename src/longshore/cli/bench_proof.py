@@ -1,5 +1,6 @@
 """`longshore bench live-oracle` and `bench faults`: the proofs against a real control plane, each in one command."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,14 +12,28 @@ if TYPE_CHECKING:
     from longshore.lab.proof.live_oracle import LiveResult
 
 
+class Through(StrEnum):
+    """The scheduler beside stock."""
+
+    SCHEDULE = "schedule"
+    PLUGIN = "plugin"
+
+
 def live_oracle(
     cases: Annotated[
         int, typer.Option(help="How many cases; those that no API server takes do not count.", min=1)
     ] = 200,
     seed: Annotated[int, typer.Option(help="Which series of cases.", min=0)] = 1,
+    through: Annotated[
+        Through,
+        typer.Option(help="Beside stock: `longshore schedule` with kube-default, or kube-scheduler with the plugin."),
+    ] = Through.SCHEDULE,
     json_mode: JsonOption = False,
 ) -> None:
-    """Give random cases on a real API server to stock kube-scheduler and to ours; exit 1 on any difference."""
+    """Give random cases on a real API server to stock kube-scheduler and to ours; exit 1 on any difference.
+
+    Through the plugin, with a bundle of random weights, any node that is feasible for stock is right.
+    """
     import asyncio
 
     from longshore.cli.progress import counter
@@ -27,9 +42,11 @@ def live_oracle(
 
     note("starting a control plane of its own …")
     with cluster_without_controllers() as cluster, counter("cases", cases) as advance:
-        result = asyncio.run(prove_live(cluster, cases, seed, advance))
+        is_through_plugin = through is Through.PLUGIN
+        result = asyncio.run(prove_live(cluster, cases, seed, advance, is_through_plugin=is_through_plugin))
     payload = {
         "upstream": UPSTREAM_VERSION,
+        "through": through.value,
         "seed": seed,
         "cases": result.cases,
         "feasible": result.num_feasible,
@@ -37,12 +54,13 @@ def live_oracle(
         "pending": result.num_pending,
         "left_out": result.left_out,
         "late": result.num_late,
+        "fallbacks": result.num_fallbacks,
         "differences": len(result.differences),
         "first_difference": result.differences[0] if result.differences else None,
         "seconds": round(result.seconds, 1),
     }
     emit(json_mode, payload, lambda: _render_live_oracle(result))
-    if result.differences:
+    if result.differences or result.num_fallbacks:
         raise typer.Exit(1)
 
 
@@ -58,6 +76,8 @@ def _render_live_oracle(result: "LiveResult") -> None:
         print(f"left out: {left_out}")
     if result.num_late:
         print(f"agreed only when the watches had longer to come in step: {result.num_late}")
+    if result.num_fallbacks:
+        print(f"ranked by upstream's scores instead of the bundle: {result.num_fallbacks}")
 
 
 def faults(

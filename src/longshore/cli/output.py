@@ -51,6 +51,11 @@ def write_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
+def figure(cell: object) -> str:
+    """Write a cell of a table of measurements: numbers that are not whole with three decimals."""
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
+
+
 def printable(text: str, keep: str = "") -> str:
     """Write characters that steer a terminal or cannot be seen as escapes; names come from files of others."""
     if text.isprintable():

@@ -87,7 +87,6 @@ class LiveCluster:
     def drop_node(self, name: str) -> None:
         """Take note that a node is gone; its pods stay known, and count again if it comes back."""
         if self._nodes.pop(name, None) is not None:
-            self._readings.pop(name, None)
             self._arrays = None
 
     def put_pod(self, pod: Pod) -> None:
@@ -137,14 +136,15 @@ class LiveCluster:
         )
 
     def put_readings(self, readings: Mapping[str, NodeReadings]) -> None:
-        """Take what was measured on nodes, by name; it stands until other readings come or the node goes.
+        """Take what was measured on nodes, by name; it stands until other readings come.
 
-        Nodes that are not known are passed over.
+        Also of nodes that are not known: they may join later, or come back, and are not measured anew for that.
         """
         for name, measured in readings.items():
             node = self._nodes.get(name)
             if node is not None and self._readings.get(name, node.readings) != measured:
-                self._readings[name] = self._new_readings[name] = measured
+                self._new_readings[name] = measured
+            self._readings[name] = measured
 
     def snapshot(self) -> Snapshot:
         """Return the cluster as it is now; takes time by the number of pods."""

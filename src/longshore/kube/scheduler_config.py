@@ -32,6 +32,9 @@ STOCK_SCORES = (
     "ImageLocality",
 )
 """Upstream's plugins that score in the default profile."""
+NEEDS_POINTS = ("preFilter", "filter", "reserve", "bind")
+"""Where the plugin looks at what pods ask for by longshore's own annotations."""
+BINDER = "DefaultBinder"
 REMOVED_VERSIONS = {
     "v1alpha1": "years ago",
     "v1alpha2": "years ago",
@@ -248,6 +251,8 @@ def _profile(profile: Mapping[str, Any], path: str, common_percentage: Any) -> I
     yield from _plugin_arguments(arguments, names, path)
     is_shadow = isinstance(arguments.get(PLUGIN), dict) and arguments[PLUGIN].get("shadow") is True
     yield from _scores(profile, path, is_shadow)
+    if not is_shadow:  # it then lets every node pass
+        yield from _needs(profile, path)
     if is_shadow and not arguments[PLUGIN].get("decisionLog"):
         message = "shadow without a `decisionLog`: nothing shows what the policy would have done"
         yield Finding("warning", f"{path}.pluginConfig", message)
@@ -287,6 +292,25 @@ def _scores(profile: Mapping[str, Any], path: str, is_shadow: bool) -> Iterator[
         message = f"{named} still score{'s' if len(others) == 1 else ''} beside {PLUGIN}, so that it does not decide"
         hint = 'add `disabled: [{name: "*"}]`; when it falls back, the plugin runs them itself'
         yield Finding("warning", f"{path}.plugins.score", message, hint)
+
+
+def _needs(profile: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    """Check that Longshore also filters and binds, for what pods ask for by its annotations."""
+    has_all = PLUGIN in _named(profile, "multiPoint", "enabled")
+    missing = [point for point in NEEDS_POINTS if not has_all and PLUGIN not in _named(profile, point, "enabled")]
+    if missing:
+        message = f"{PLUGIN} is not enabled in {', '.join(missing)}: GPUs and hard latency limits of pods may not hold"
+        yield Finding("warning", f"{path}.plugins", message, "see scheduler/config/*.yaml")
+        return
+    enabled = _named(profile, "bind", "enabled")
+    is_off = {"*", BINDER} & {*_named(profile, "bind", "disabled"), *_named(profile, "multiPoint", "disabled")}
+    hint = f"disable `{BINDER}` in `bind`, and enable `{PLUGIN}` and then `{BINDER}`"
+    if not is_off or (PLUGIN in enabled and BINDER in enabled[: enabled.index(PLUGIN)]):
+        message = f"`{BINDER}` binds before {PLUGIN} could: which GPUs a pod holds is not written down"
+        yield Finding("warning", f"{path}.plugins.bind", message, hint)
+    elif BINDER not in enabled:
+        message = f"`{BINDER}` is off, and {PLUGIN} binds only pods with GPUs"
+        yield Finding("error", f"{path}.plugins.bind", message, hint)
 
 
 def _score_plugins(profile: Mapping[str, Any]) -> list[str]:

@@ -119,6 +119,14 @@ def _destination(value: Any) -> str | None:
     return "the path of a file, unix:PATH or an address such as http://host:8000/decisions"
 
 
+def _plugin_config(value: Any) -> str | None:
+    """Check the shape alone: what upstream's plugins take is upstream's to say."""
+    is_list = isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("name"), str) and one.keys() <= {"name", "args"} for one in value
+    )
+    return None if is_list else "a list of `name` and `args`, as `pluginConfig`"
+
+
 FIELDS: dict[str, Any] = {
     "apiVersion": _text,
     "kind": _text,
@@ -132,6 +140,7 @@ FIELDS: dict[str, Any] = {
     "decisionLog": _destination,
     "circuit": {"failures": _count, "openFor": _duration()},
     "eventInterval": _duration(least_seconds=1),
+    "stockPluginConfig": _plugin_config,
 }
 """Every argument with its check, as in the Go struct."""
 

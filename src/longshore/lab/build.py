@@ -1,9 +1,10 @@
 """Builds the Go programs from their pinned modules into a cache outside the clone, once per version.
 
 `python -m longshore.lab.build` is what `make controlplane` runs: the oracle, upstream's own programs of a cluster
-(Kubernetes, etcd, KWOK), kube-scheduler with our plugin and the small ones of `apps/`. `oracle_path()`,
-`program_path(name)` and `app_path(name)` say where a program lies, built or not; `require_program(name)` and
-`require_app(name)` refuse what has not been built.
+(Kubernetes, etcd, KWOK), kube-scheduler with our plugin and the small ones of `apps/`. `… build tools` is what
+`make deploy-tools` runs: helm and promtool, for the tests of `deploy/`. `oracle_path()`, `program_path(name)` and
+`app_path(name)` say where a program lies, built or not; `require_program(name)` and `require_app(name)` refuse what has
+not been built.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ CACHE_VARIABLE = "LONGSHORE_CACHE"
 
 SOURCE = Path(__file__).resolve().parents[3] / "controlplane"
 BUILD_COMMAND = "make controlplane"
+TOOLS_COMMAND = "make deploy-tools"
 STAGES = (
     "node/fast/node-initialize",
     "node/heartbeat-with-lease/node-heartbeat-with-lease",
@@ -49,6 +51,8 @@ class Module:
     """Files of ours that are part of its programs, as patterns; tests are not."""
     link_flags: str = "-s -w"
     """For the linker; `{version}` is the release."""
+    tags: str = ""
+    """Build tags, separated by commas."""
 
 
 MODULES = {
@@ -63,6 +67,9 @@ MODULES = {
         own_sources=("*/*.go", "*/*.s", "*/*/*.go"),
         link_flags="-s -w -X k8s.io/component-base/version.gitVersion={version}",
     ),
+    "helm": Module("tools", "helm.sh/helm/v4"),
+    # Without the discovery of every cloud, which checking rules does not need.
+    "promtool": Module("tools", "github.com/prometheus/prometheus", tags="remove_all_sd"),
 }
 PROGRAMS = {
     "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -76,6 +83,11 @@ PROGRAMS = {
 """Upstream's programs: each with its module and its Go package."""
 OWN_PROGRAMS = {"longshore-kube-scheduler": ("scheduler", "./cmd/kube-scheduler")}
 """Programs of ours that are built of upstream's code: kube-scheduler with our plugin."""
+TOOLS = {
+    "helm": ("helm", "helm.sh/helm/v4/cmd/helm"),
+    "promtool": ("promtool", "github.com/prometheus/prometheus/cmd/promtool"),
+}
+"""Upstream's tools that check `deploy/`; no cluster needs them."""
 APPS = ("pause", "responder")
 """Programs of ours for the containers of real nodes, each a folder of `apps/`."""
 
@@ -115,7 +127,7 @@ def program_path(name: str) -> Path:
     folder = SOURCE / module.folder
     own = [path for pattern in module.own_sources for path in sorted(folder.glob(pattern))]
     sources = [path for path in own if not path.name.endswith("_test.go")]
-    digest = _digest([folder / "go.mod", folder / "go.sum", *sources], module.link_flags)
+    digest = _digest([folder / "go.mod", folder / "go.sum", *sources], module.link_flags + module.tags)
     return cache_folder() / "bin" / f"{label}-{release(label)}-{digest}" / name
 
 
@@ -144,7 +156,8 @@ def require_program(name: str) -> Path:
     Raises:
         ComponentMissingError: it has not been built.
     """
-    return _require(program_path(name), f"{name} ({'upstream' if name in PROGRAMS else 'longshore'}'s, built)")
+    component = f"{name} ({'longshore' if name in OWN_PROGRAMS else 'upstream'}'s, built)"
+    return _require(program_path(name), component, TOOLS_COMMAND if name in TOOLS else BUILD_COMMAND)
 
 
 def require_app(name: str) -> Path:
@@ -178,12 +191,13 @@ def build_program(name: str) -> Path:
     label, package = _program(name)
     module = MODULES[label]
     flags = module.link_flags.format(version=release(label))
-    return _build(target, SOURCE / module.folder, package, flags, f"{name} {release(label)}")
+    return _build(target, SOURCE / module.folder, package, flags, f"{name} {release(label)}", tags=module.tags)
 
 
 def build_app(name: str) -> Path:
     """Build a program for containers unless it is there already: static, as its image holds nothing else."""
-    return _build(app_path(name), _apps_source(), f"./{name}", "-s -w", name, {"CGO_ENABLED": "0"})
+    variables = {"CGO_ENABLED": "0"}
+    return _build(app_path(name), _apps_source(), f"./{name}", "-s -w", name, variables=variables)
 
 
 def copy_stages() -> Path:
@@ -209,7 +223,7 @@ def copy_stages() -> Path:
 
 def _program(name: str) -> tuple[str, str]:
     """Return a program's module and Go package."""
-    known = {**PROGRAMS, **OWN_PROGRAMS}
+    known = {**PROGRAMS, **OWN_PROGRAMS, **TOOLS}
     if name not in known:
         raise UnknownNameError("program", name, known)
     return known[name]
@@ -219,9 +233,9 @@ def _apps_source() -> Path:
     return SOURCE.parent / "apps"
 
 
-def _require(path: Path, component: str) -> Path:
+def _require(path: Path, component: str, command: str = BUILD_COMMAND) -> Path:
     if not path.is_file():
-        raise ComponentMissingError(component, BUILD_COMMAND)
+        raise ComponentMissingError(component, command)
     return path
 
 
@@ -241,7 +255,14 @@ def _digest(paths: list[Path], extra: str = "") -> str:
 
 
 def _build(
-    target: Path, module: Path, package: str, link_flags: str, what: str, variables: Mapping[str, str] | None = None
+    target: Path,
+    module: Path,
+    package: str,
+    link_flags: str,
+    what: str,
+    *,
+    tags: str = "",
+    variables: Mapping[str, str] | None = None,
 ) -> Path:
     if target.is_file():
         return target
@@ -249,7 +270,7 @@ def _build(
     # Built aside and renamed, so that a build that is cut off never looks finished.
     partial = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        arguments = ["build", "-trimpath", "-ldflags", link_flags, "-o", str(partial), package]
+        arguments = ["build", "-trimpath", f"-tags={tags}", "-ldflags", link_flags, "-o", str(partial), package]
         _go(arguments, module, f"building {what}", variables)
         partial.replace(target)
     finally:
@@ -295,12 +316,13 @@ def _say(message: str) -> None:
     sys.stderr.flush()
 
 
-def main() -> int:
-    """Build what is missing; return the exit code."""
-    count = len(PROGRAMS) + len(OWN_PROGRAMS) + len(APPS) + 2
+def main(arguments: Sequence[str] = ()) -> int:
+    """Build what is missing, of the tools alone if `tools` is asked for; return the exit code."""
+    is_tools = list(arguments) == ["tools"]
+    count = len(TOOLS) if is_tools else len(PROGRAMS) + len(OWN_PROGRAMS) + len(APPS) + 2
     started = time.monotonic()
     try:
-        for number, (name, path) in enumerate(_build_all(), start=1):
+        for number, (name, path) in enumerate(_build_tools() if is_tools else _build_all(), start=1):
             seconds = time.monotonic() - started
             _say(f"   {number}/{count} {name}: {path.relative_to(cache_folder())} ({seconds:.0f} s)")
             started = time.monotonic()
@@ -319,5 +341,10 @@ def _build_all() -> Iterator[tuple[str, Path]]:
         yield name, build_app(name)
 
 
+def _build_tools() -> Iterator[tuple[str, Path]]:
+    for name in TOOLS:
+        yield name, build_program(name)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

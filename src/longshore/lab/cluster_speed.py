@@ -1,4 +1,4 @@
-"""How fast pods are placed in a real cluster: `longshore schedule` beside stock kube-scheduler, one after the other.
+"""How fast pods are placed in a real cluster: ours beside stock kube-scheduler, one after the other.
 
 One cluster for a number of nodes, the same pods for every scheduler, all of them waiting before it is started, and gone
 before the next one. The order is turned round with every repeat, so that what grows or warms up in the cluster falls on
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -19,13 +20,21 @@ from longshore.kube.client import Client
 from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, up
 from longshore.lab.cluster.processes import memory_bytes
 from longshore.lab.cluster_speed_metrics import quantile, total
-from longshore.lab.cluster_speed_run import (
+from longshore.lab.cluster_speed_modes import (
     MODES,
+    OURS,
+    PLUGIN,
+    PLUGINS,
     STANDALONE,
+    STOCK,
+    Policies,
+    make_part,
+    write_random_bundle,
+)
+from longshore.lab.cluster_speed_run import (
     Run,
     clear,
     exact_quantile,
-    make_part,
     measure,
     pods,
     prepare,
@@ -52,6 +61,8 @@ class SpeedOptions:
     modes: tuple[str, ...] = ("stock", STANDALONE)
     policy: str = "kube-default"
     """Of `standalone`: a name, or the folder of a bundle."""
+    bundle: Path | None = None
+    """Of `plugin`; None = one of random weights is made."""
 
 
 class Cell(NamedTuple):
@@ -69,15 +80,29 @@ class Cell(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """`standalone` against a mode of kube-scheduler, run by run."""
+    """A mode of ours against one of kube-scheduler as it is, run by run."""
 
+    mode: str
     against: str
     nodes: int
     ratio: float
     """Median of the ratios."""
+    least: float
+    """Of the ratios."""
     ratios: tuple[float, ...]
     binding_ratio: float
     """Median of the ratios between the first binding and the last, without start-up."""
+
+
+class Ranking(NamedTuple):
+    """What our plugin's PreScore took, over all repeats of a mode at a size."""
+
+    mode: str
+    nodes: int
+    prescore_p50_ms: float
+    prescore_p99_ms: float
+    pods: int
+    fallbacks: int
 
 
 class Memory(NamedTuple):
@@ -146,30 +171,42 @@ def measure_all(options: SpeedOptions, tell: Tell = lambda _: None) -> list[Run]
 
 def described(run: Run) -> str:
     """Say in a line what came of a run."""
+    ranking, cpu_ms = "", 1000 * run.cpu_seconds / run.pods
+    if run.rankings is not None:
+        ranking = f", PreScore p50 {run.ranking_ms(0.5):.2f} ms, p99 {run.ranking_ms(0.99):.2f} ms"
     return (
         f"{run.mode}, {run.nodes} nodes, {run.pods} pods: {run.pods_per_second:.0f} pods/s with start-up, "
         f"{run.pods_per_second_binding:.0f} from first to last binding, decision p50 {run.decision_ms(0.5):.2f} ms, "
-        f"p99 {run.decision_ms(0.99):.2f} ms, {1000 * run.cpu_seconds / run.pods:.2f} ms of its own CPU per pod"
+        f"p99 {run.decision_ms(0.99):.2f} ms{ranking}, {cpu_ms:.2f} ms of its own CPU per pod"
     )
 
 
 def cells(runs: Sequence[Run]) -> list[Cell]:
     """Put the repeats of each mode and size together."""
-    return [_cell([run for run in runs if (run.mode, run.nodes) == key]) for key in _keys(runs)]
+    return [_cell(_of(runs, *key)) for key in _keys(runs)]
 
 
 def pairs(runs: Sequence[Run]) -> list[Pair]:
-    """Compare ours with each mode of kube-scheduler, repeat by repeat."""
+    """Compare each mode of ours with each of kube-scheduler as it is, repeat by repeat."""
+    keys = _keys(runs)
+    return [
+        _pair(_of(runs, mode, nodes), _of(runs, against, nodes))
+        for mode, nodes in keys
+        for against in STOCK
+        if mode in OURS and (against, nodes) in keys
+    ]
+
+
+def rankings(runs: Sequence[Run]) -> list[Ranking]:
+    """Put together what the repeats of each mode of the plugin took to rank."""
     found = []
-    for against, nodes in _keys(runs):
-        theirs = [run for run in runs if (run.mode, run.nodes) == (against, nodes)]
-        ours = [run for run in runs if (run.mode, run.nodes) == (STANDALONE, nodes)]
-        if against == STANDALONE or not ours:
-            continue
-        both = list(zip(ours, theirs, strict=True))
-        ratios = tuple(mine.pods_per_second / other.pods_per_second for mine, other in both)
-        binding = [mine.pods_per_second_binding / max(other.pods_per_second_binding, 1e-9) for mine, other in both]
-        found.append(Pair(against, nodes, median(ratios), ratios, median(binding)))
+    for mode, nodes in _keys(runs):
+        if mode in PLUGINS:
+            of_mode = _of(runs, mode, nodes)
+            together = total(run.rankings for run in of_mode if run.rankings is not None)
+            p50, p99 = (round(1000 * quantile(together, share), 3) for share in (0.5, 0.99))
+            fallbacks = sum(run.num_fallbacks for run in of_mode)
+            found.append(Ranking(mode, nodes, p50, p99, int(together.counts[-1]), fallbacks))
     return found
 
 
@@ -195,7 +232,7 @@ def measure_memory(tell: Tell, nodes: int = MEMORY_NODES, count: int = MEMORY_PO
 
 
 async def _read_memory(cluster: LocalCluster, client: Client, count: int) -> Memory:
-    part = make_part(cluster, STANDALONE, "kube-default", cluster.folder / "speed-decisions.db")
+    part = make_part(cluster, STANDALONE, Policies(), cluster.folder / "speed-decisions.db")
     began = time.monotonic()
     cluster.start_part(part.name)
     try:
@@ -225,6 +262,10 @@ def _cluster(nodes: int, tell: Tell) -> Iterator[LocalCluster]:
 
 def _measure_size(cluster: LocalCluster, options: SpeedOptions, finished: Callable[[Run], None]) -> None:
     count = min(options.pods, cluster.options.nodes * _PODS_PER_NODE)
+    bundle = options.bundle
+    if PLUGIN in options.modes and bundle is None:
+        bundle = write_random_bundle(cluster.folder / "speed-bundle")
+    policies = Policies(options.policy, bundle)
 
     async def work(client: Client) -> None:
         await prepare(client)
@@ -234,9 +275,20 @@ def _measure_size(cluster: LocalCluster, options: SpeedOptions, finished: Callab
         await clear(client)
         for repeat in range(options.repeats):
             for mode in options.modes if repeat % 2 == 0 else reversed(options.modes):
-                finished(await measure(cluster, client, mode, count, options.policy))
+                finished(await measure(cluster, client, mode, count, policies))
 
     api.call(cluster.kubeconfig, work)
+
+
+def _of(runs: Sequence[Run], mode: str, nodes: int) -> list[Run]:
+    return [run for run in runs if (run.mode, run.nodes) == (mode, nodes)]
+
+
+def _pair(ours: Sequence[Run], theirs: Sequence[Run]) -> Pair:
+    both = list(zip(ours, theirs, strict=True))
+    ratios = tuple(mine.pods_per_second / other.pods_per_second for mine, other in both)
+    binding = [mine.pods_per_second_binding / max(other.pods_per_second_binding, 1e-9) for mine, other in both]
+    return Pair(ours[0].mode, theirs[0].mode, ours[0].nodes, median(ratios), min(ratios), ratios, median(binding))
 
 
 def _keys(runs: Sequence[Run]) -> list[tuple[str, int]]:

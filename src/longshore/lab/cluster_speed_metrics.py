@@ -28,6 +28,15 @@ def counter(page: str, name: str, **labels: str) -> float:
     return sum(value for found, value in _samples(page, name) if labels.items() <= found.items())
 
 
+def by_label(page: str, name: str, label: str) -> dict[str, float]:
+    """Return the values of a counter by one of its labels; those that never counted are left out."""
+    found: dict[str, float] = {}
+    for labels, value in _samples(page, name):
+        if value:
+            found[labels[label]] = found.get(labels[label], 0.0) + value
+    return found
+
+
 def histogram(page: str, name: str) -> Histogram:
     """Return a histogram, added up over all its labels.
 

@@ -7,7 +7,6 @@ that takes the times belongs to the measurement, so its (small) cost is on both 
 import asyncio
 import contextlib
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -23,27 +22,27 @@ from longshore.kube.config import load_identity
 from longshore.kube.identity import Identity
 from longshore.kube.reflector import Batch, Reflector
 from longshore.kube.resources import Resource
-from longshore.lab.cluster import LocalCluster, api, parts
+from longshore.lab.cluster import LocalCluster, api
 from longshore.lab.cluster.local import last_lines
 from longshore.lab.cluster.processes import ProcessRecord, memory_bytes
-from longshore.lab.cluster.state import PartRecord, claim_ports
-from longshore.lab.cluster_speed_metrics import Histogram, counter, histogram, quantile
+from longshore.lab.cluster.state import PartRecord
+from longshore.lab.cluster_speed_metrics import Histogram, by_label, counter, histogram, quantile
+from longshore.lab.cluster_speed_modes import (
+    PLUGIN_FALLBACK,
+    PLUGINS,
+    SCHEDULER_NAME,
+    STANDALONE,
+    Policies,
+    make_part,
+    part_name,
+)
 from longshore.store.reader import DecisionReader
 
-SCHEDULER_NAME = "measured"
-"""Both sides answer to it, so that the pods need not differ."""
 NAMESPACE = "speed"
-STANDALONE = "standalone"
-STOCK: dict[str, dict[str, Any]] = {
-    "stock": {"percentageOfNodesToScore": 100},
-    "stock-sampled": {},
-}
-"""Modes of kube-scheduler: all nodes scored, and its default, by which it looks at some of them."""
-MODES = (*STOCK, STANDALONE)
 
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
-_OUR_COMMAND = (sys.executable, "-c", "from longshore.cli.main import main; main()", "schedule")
+_RANKINGS = "longshore_decision_duration_seconds"
 _IMMEDIATELY = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 _QUIET_SHARE, _QUIET_SECONDS = 0.15, 0.5
 _QUIET_SHARE_PER_NODE = 0.0001
@@ -84,6 +83,10 @@ class Run:
     """Of the decisions, where only a histogram is known."""
     cpu_durations: Histogram | None = None
     """Processor time of the decisions, where it is known: without the waiting for a processor that others have."""
+    rankings: Histogram | None = None
+    """Of our plugin's part of the decisions: all that it does in PreScore."""
+    num_fallbacks: int = 0
+    """Pods that upstream's scores ranked in the plugin's place."""
 
     @property
     def pods_per_second(self) -> float:
@@ -101,6 +104,10 @@ class Run:
             return 1000 * quantile(self.durations, share)
         return exact_quantile(self.latencies_ms, share)
 
+    def ranking_ms(self, share: float) -> float | None:
+        """Return a quantile of how long our plugin took to rank; None = it is not there."""
+        return None if self.rankings is None else 1000 * quantile(self.rankings, share)
+
     def summary(self) -> dict[str, object]:
         """Return the figures without the single decisions."""
         return {
@@ -113,6 +120,9 @@ class Run:
             "decision_p50_ms": self.decision_ms(0.5),
             "decision_p99_ms": self.decision_ms(0.99),
             "decision_cpu_p99_ms": None if self.cpu_durations is None else 1000 * quantile(self.cpu_durations, 0.99),
+            "prescore_p50_ms": self.ranking_ms(0.5),
+            "prescore_p99_ms": self.ranking_ms(0.99),
+            "fallbacks": self.num_fallbacks,
             "cpu_seconds": self.cpu_seconds,
             "memory_bytes": self.memory_bytes,
         }
@@ -190,16 +200,16 @@ async def settle(cluster: LocalCluster, at_most_seconds: float = 30.0) -> None:
             return
 
 
-async def measure(cluster: LocalCluster, client: Client, mode: str, count: int, policy: str = "kube-default") -> Run:
+async def measure(cluster: LocalCluster, client: Client, mode: str, count: int, policies: Policies) -> Run:
     """Let pods wait, start a scheduler, and stop it when all are bound; the pods are gone afterwards.
 
     Raises:
-        LongshoreError: not all pods were bound in time, or not by this scheduler.
+        LongshoreError: not all pods were bound in time, not by this scheduler, or not by what it was to rank with.
     """
     await api.create_all(client, pods(count))
     await settle(cluster)
     store = cluster.folder / "speed-decisions.db"
-    part = make_part(cluster, mode, policy, store)
+    part = make_part(cluster, mode, policies, store)
     try:
         run = await _timed(cluster, part, mode, count)
     finally:
@@ -217,32 +227,10 @@ async def measure(cluster: LocalCluster, client: Client, mode: str, count: int, 
     return run
 
 
-def make_part(cluster: LocalCluster, mode: str, policy: str, store: Path) -> PartRecord:
-    """Return the scheduler of a mode as a part of the cluster, ready to be started; none of them elects a leader."""
-    name = f"speed-{mode}"
-    claim_ports(cluster.record, [name])
-    port = cluster.record.ports[name]
-    if mode in STOCK:
-        config = {**STOCK[mode], "profiles": [{"schedulerName": SCHEDULER_NAME}]}
-        part = parts.scheduler_part(cluster.folder, name, port, config)
-    else:
-        arguments = {
-            "--policy": policy,
-            "--scheduler-name": SCHEDULER_NAME,
-            "--kubeconfig": str(cluster.kubeconfig_for("longshore-scheduler")),
-            "--metrics-address": f"127.0.0.1:{port}",
-            "--store": str(store),
-        }
-        told = [text for pair in arguments.items() for text in pair]
-        part = PartRecord(name=name, command=[*_OUR_COMMAND, *told, "--no-leader-elect"], port=port)
-    cluster.record.parts[name] = part
-    return part
-
-
 async def read_metrics(cluster: LocalCluster, part: PartRecord) -> str:
     """Return the Prometheus page of a scheduler."""
     server = f"127.0.0.1:{part.port}"
-    if part.name == f"speed-{STANDALONE}":
+    if part.name == part_name(STANDALONE):
         identity = Identity(f"http://{server}")
     else:
         identity = replace(load_identity(cluster.kubeconfig), server=f"https://{server}")
@@ -258,9 +246,30 @@ async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int)
     page = await _page_with(cluster, part, count)
     first, last = min(moments), max(moments)
     run = Run(mode, cluster.options.nodes, count, last - started, last - first, used, held)
-    if mode in STOCK:
-        return replace(run, durations=histogram(page, "scheduler_scheduling_algorithm_duration_seconds"))
-    return replace(run, cpu_durations=histogram(page, "longshore_decision_cpu_seconds"))
+    if mode == STANDALONE:
+        return replace(run, cpu_durations=histogram(page, "longshore_decision_cpu_seconds"))
+    run = replace(run, durations=histogram(page, "scheduler_scheduling_algorithm_duration_seconds"))
+    if mode in PLUGINS:
+        run = replace(run, rankings=histogram(page, _RANKINGS), num_fallbacks=check_fallbacks(mode, page, count))
+    return run
+
+
+def check_fallbacks(mode: str, page: str, count: int) -> int:
+    """Return how many pods upstream's scores ranked: all without a bundle, none with one.
+
+    Raises:
+        LongshoreError: it is not so, or the plugin did not see all pods; then something else was measured.
+    """
+    ranked, reasons = int(counter(page, f"{_RANKINGS}_count")), by_label(page, "longshore_fallback_total", "reason")
+    expected = {"model-missing": ranked} if mode == PLUGIN_FALLBACK else {}
+    if ranked < count or reasons != expected:
+        found = ", ".join(f"{number:g} {reason}" for reason, number in reasons.items()) or "none"
+        raise LongshoreError(
+            f"{mode}: the plugin ranked {ranked} of {count} pods, and fallbacks were: {found}; expected "
+            + (f"{count} model-missing" if expected else "none"),
+            "a bundle of fixed size or outside of its envelope does not serve this cluster; give another `--bundle`",
+        )
+    return int(sum(reasons.values()))
 
 
 async def _start_and_watch(cluster: LocalCluster, part: PartRecord, count: int) -> tuple[float, list[float]]:

@@ -85,7 +85,7 @@ async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_
             predecessor's to run out.
     """
     async with Client(load_identity(cluster.kubeconfig)) as client, watching(client) as watch:
-        namespace = await _make_namespace(client, f"fault-{time.time_ns() % 10**9}")
+        namespace = await make_namespace(client, f"fault-{time.time_ns() % 10**9}")
         scene = Scene(cluster, client, watch, namespace, num_pods, elects_leader)
         try:
             await FAULTS[fault](scene)
@@ -109,7 +109,8 @@ async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_
             await client.request("DELETE", f"/api/v1/namespaces/{namespace}")
 
 
-async def _make_namespace(client: Client, name: str) -> str:
+async def make_namespace(client: Client, name: str) -> str:
+    """Make a namespace in which pods can be created."""
     await client.request("POST", "/api/v1/namespaces", body={"metadata": {"name": name}})
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
     if not await api.until(lambda: api.answers(client, account), 30.0):

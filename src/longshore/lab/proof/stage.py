@@ -59,6 +59,11 @@ class Stage:
             raise _refused(pod, error) from error
         return answer
 
+    async def get(self, thing: Json) -> Json:
+        """Return an object as the server has it now."""
+        answer: Json = msgspec.json.decode(await self._client.request("GET", path(thing)))
+        return answer
+
     async def remove(self, thing: Json) -> None:
         """Delete an object at once, also one that is protected; one that is not there is fine."""
         try:

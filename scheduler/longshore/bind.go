@@ -1,0 +1,86 @@
+package longshore
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"longshore.dev/scheduler/inference"
+)
+
+var (
+	_ fwk.ReservePlugin = &Longshore{}
+	_ fwk.BindPlugin    = &Longshore{}
+)
+
+// Reserve gives a pod its GPUs on the chosen node, before the next pod is looked at.
+func (p *Longshore) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	needs := needsIn(state)
+	if needs == nil || !needs.HasDevices() {
+		return nil
+	}
+	node, err := p.snapshot.NodeInfos().Get(nodeName)
+	if err != nil {
+		return fwk.NewStatus(fwk.Unschedulable, devicesVanish)
+	}
+	devices, fit := needs.Devices(pod, node, p.held)
+	if fit != inference.DevicesFit {
+		return fwk.NewStatus(fwk.Unschedulable, devicesVanish)
+	}
+	p.held.Put(pod.UID, devices)
+	return nil
+}
+
+// Unreserve takes back what Reserve gave.
+func (p *Longshore) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
+	p.held.Drop(pod.UID)
+}
+
+// Bind binds pods that were given GPUs, with the annotation that says which: the API server puts what a Binding carries
+// on the pod, so that it is there from the first moment, and no right to change pods is needed. All other pods are left
+// to upstream's DefaultBinder, which has no place for annotations.
+func (p *Longshore) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	devices := p.held.Get(pod.UID)
+	if devices == "" {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	binding := &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+			Annotations: map[string]string{inference.DevicesAnnotation: devices},
+		},
+		Target: v1.ObjectReference{Kind: "Node", Name: nodeName},
+	}
+	if cacher := p.handle.APICacher(); cacher != nil { // as upstream's: where it is on, all calls about a pod go through it
+		onFinish, err := cacher.BindPod(binding)
+		if err == nil {
+			err = cacher.WaitOnFinish(ctx, onFinish)
+		}
+		return fwk.AsStatus(err)
+	}
+	return fwk.AsStatus(p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{}))
+}
+
+// forgetGone drops what is kept about pods that are gone, or have a node.
+func (p *Longshore) forgetGone() error {
+	_, err := p.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, now any) {
+			if pod, ok := now.(*v1.Pod); ok && pod.Spec.NodeName != "" {
+				p.limited.drop(pod)
+			}
+		},
+		DeleteFunc: func(last any) {
+			if unknown, ok := last.(cache.DeletedFinalStateUnknown); ok {
+				last = unknown.Obj
+			}
+			if pod, ok := last.(*v1.Pod); ok {
+				p.limited.drop(pod)
+				p.held.Drop(pod.UID)
+			}
+		},
+	})
+	return err
+}

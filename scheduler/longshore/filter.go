@@ -1,0 +1,165 @@
+package longshore
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"longshore.dev/scheduler/inference"
+)
+
+const needsKey fwk.StateKey = "PreFilter" + Name
+
+var (
+	_ fwk.PreFilterPlugin   = &Longshore{}
+	_ fwk.FilterPlugin      = &Longshore{}
+	_ fwk.EnqueueExtensions = &Longshore{}
+)
+
+// What is said about nodes that do not fit; `longshore schedule` says the same.
+const (
+	wrongModel    = "node(s) didn't have the requested GPU model"
+	noDevices     = "Insufficient GPU devices"
+	beyondLimit   = "node(s) exceeded the pod's hard latency limit"
+	notMeasured   = "node(s) had no latency reading for the pod's hard limit"
+	devicesVanish = "node(s) had GPU devices taken meanwhile"
+)
+
+// podNeeds is what Filter looks for. It is not written to after PreFilter.
+type podNeeds struct {
+	inference.Needs
+	hasLimit bool
+	readings inference.Readings
+}
+
+// Clone returns the same needs.
+func (n *podNeeds) Clone() fwk.StateData { return n }
+
+// PreFilter reads what a pod asks for by longshore's annotations; for a pod that asks for nothing Filter is not called.
+// What cannot be read is no reason to guess: the pod waits, and is told why.
+func (p *Longshore) PreFilter(
+	_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo,
+) (*fwk.PreFilterResult, *fwk.Status) {
+	if p.arguments.Shadow {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	needs, err := inference.NeedsOf(pod)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	made := &podNeeds{Needs: needs, hasLimit: needs.HasLimit() && p.limitsLatency()}
+	if !made.hasLimit && !needs.HasDevices() {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	if made.hasLimit {
+		p.limited.put(pod)
+		if p.telemetry != nil {
+			if current := p.telemetry.current.Load(); current != nil {
+				made.readings = current.readings
+			}
+		}
+	}
+	state.Write(needsKey, made)
+	return nil, nil
+}
+
+// limitsLatency says whether hard limits count: not for a policy that was trained where they do not. Without a policy
+// they do: the promise was made to the pod.
+func (p *Longshore) limitsLatency() bool {
+	policy := p.models.current.Load()
+	return policy == nil || !policy.ignoresLimits
+}
+
+// PreFilterExtensions returns nil: Filter reads a node's pods from the node that it is given.
+func (p *Longshore) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// Filter rejects nodes without the GPUs, or not within the hard latency limit, that a pod asks for. It is never an
+// error.
+func (p *Longshore) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
+	needs := needsIn(state)
+	if needs == nil {
+		return nil
+	}
+	if needs.HasDevices() {
+		switch _, fit := needs.Devices(pod, node, p.held); fit {
+		case inference.DevicesTaken:
+			return fwk.NewStatus(fwk.Unschedulable, noDevices)
+		case inference.TooFewDevices:
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, noDevices)
+		case inference.WrongModel:
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, wrongModel)
+		}
+	}
+	if needs.hasLimit {
+		switch needs.Latency(node.Node(), needs.readings) {
+		case inference.BeyondLimit:
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, beyondLimit)
+		case inference.NotMeasured:
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, notMeasured)
+		}
+	}
+	return nil
+}
+
+func needsIn(state fwk.CycleState) *podNeeds {
+	data, err := state.Read(needsKey)
+	if err != nil {
+		return nil
+	}
+	needs, _ := data.(*podNeeds)
+	return needs
+}
+
+// EventsToRegister returns what may make room for a pod that Filter rejected. New readings are no event of the
+// cluster's; see pollReadings.
+func (p *Longshore) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	// With the taints, as all of upstream's plugins that wait for new nodes: the Add of a tainted one may be missed.
+	nodes := fwk.Add | fwk.UpdateNodeAnnotation | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
+	return []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.Update}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: nodes}},
+	}, nil
+}
+
+// pollReadings takes up new readings, and has the pods with hard limits that wait looked at again.
+func (p *Longshore) pollReadings(logger klog.Logger) {
+	before := p.telemetry.current.Load()
+	p.telemetry.poll()
+	if p.telemetry.current.Load() == before {
+		return
+	}
+	if pods := p.limited.all(); len(pods) > 0 {
+		p.handle.Activate(logger, pods)
+	}
+}
+
+// waiting knows pods with hard latency limits that have no node yet.
+type waiting struct {
+	mutex sync.Mutex
+	pods  map[string]*v1.Pod
+}
+
+func (w *waiting) put(pod *v1.Pod) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.pods == nil {
+		w.pods = map[string]*v1.Pod{}
+	}
+	w.pods[string(pod.UID)] = pod
+}
+
+func (w *waiting) drop(pod *v1.Pod) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	delete(w.pods, string(pod.UID))
+}
+
+func (w *waiting) all() map[string]*v1.Pod {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return maps.Clone(w.pods)
+}

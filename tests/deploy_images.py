@@ -1,0 +1,61 @@
+"""An image of our kube-scheduler for a real node, made here: the built program and the libraries it is linked with.
+
+The program of deploy/containers is static and lies in an empty image; the one that `make controlplane` builds is linked
+with libc, so its image has that too. All else (user, entry point, nothing to write to) is the same.
+"""
+
+import hashlib
+import io
+import json
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+from longshore.lab.cluster import LocalCluster
+from longshore.lab.cluster.real import host, node
+
+SOCKET = "containerd.sock"
+
+
+def import_scheduler(cluster: LocalCluster, program: Path, image: str, scratch: Path) -> None:
+    """Give the cluster's first real node an image that starts the program."""
+    archive = scratch / "image.tar"
+    archive.write_bytes(_archive(program, image))
+    socket = node.run_folder(host.tag_of(cluster.folder)) / "0" / SOCKET
+    host.run(["ctr", f"--address={socket}", "--namespace=k8s.io", "images", "import", str(archive)])
+
+
+def _archive(program: Path, image: str) -> bytes:
+    """Return a docker archive with one layer."""
+    files = {"kube-scheduler": program, **{str(path).lstrip("/"): path for path in _libraries(program)}}
+    layer = _tar({name: (path.read_bytes(), 0o755) for name, path in files.items()})
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Entrypoint": ["/kube-scheduler"], "User": "65532:65532", "WorkingDir": "/"},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+    }
+    manifest = [{"Config": "config.json", "RepoTags": [image], "Layers": ["layer.tar"]}]
+    described = {"layer.tar": layer, "config.json": _json(config), "manifest.json": _json(manifest)}
+    return _tar({name: (content, 0o644) for name, content in described.items()})
+
+
+def _libraries(program: Path) -> list[Path]:
+    """Return what a program is linked with; nothing if it is static."""
+    done = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
+    return [Path(found) for found in re.findall(r"(/\S+) \(0x", done.stdout)]
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content).encode()
+
+
+def _tar(files: dict[str, tuple[bytes, int]]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name, (content, mode) in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), mode
+            tar.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()

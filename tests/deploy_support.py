@@ -1,0 +1,100 @@
+"""What the tests of `deploy/` share: helm as built by us, and the sets of values that the chart must serve."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from longshore.lab import build
+
+ROOT = Path(__file__).parents[1]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "chart" / "longshore"
+RELEASE, NAMESPACE = "longshore-scheduler", "longshore-system"
+ALL_ON = ("serviceMonitor.enabled=true", "prometheusRule.enabled=true", "serviceMonitor.labels.team=platform")
+VALUES: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "model in a ConfigMap": ("model.configMap=longshore-model",),
+    "model in a claim": ("model.persistentVolumeClaim=models",),
+    "model in an image": ("model.image=models/packing:3",),
+    "everything on": (
+        *ALL_ON,
+        "model.configMap=longshore-model",
+        "decisionLog=http://decisions.example:8000/decisions",
+        "readingsFile=/readings/nodes.json",
+        "extraVolumes[0].name=readings",
+        "extraVolumes[0].configMap.name=readings",
+        "extraVolumeMounts[0].name=readings",
+        "extraVolumeMounts[0].mountPath=/readings",
+        "pluginArguments.deadline=10ms",
+        "pluginArguments.circuit.failures=3",
+        "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=platform",
+        "networkPolicy.extraEgress[0].ports[0].port=8000",
+        "serviceAccount.annotations.example=identity",
+        "podLabels.team=platform",
+        "podAnnotations.note=here",
+        "tolerations[0].key=node-role.kubernetes.io/control-plane",
+        "tolerations[0].effect=NoSchedule",
+        "resources.limits.memory=2Gi",
+        "imagePullSecrets[0].name=registry",
+    ),
+    "everything off": (
+        "replicas=1",
+        "preemption=false",
+        "priorityClass.create=false",
+        "podDisruptionBudget.enabled=false",
+        "networkPolicy.enabled=false",
+        "flowSchema.enabled=false",
+    ),
+    "nobody reads metrics": ("networkPolicy.metricsFrom=null",),
+    "shadow": ("shadow=true", "decisionLog=http://decisions.example:8000/decisions"),
+    "by digest": (f"image.digest=sha256:{'a' * 64}", "image.repository=registry.example/longshore-kube-scheduler"),
+    "a class that is there": ("priorityClass.create=false", "priorityClass.name=system-cluster-critical"),
+    "standalone": ("mode=standalone",),
+    "standalone, everything on": (*ALL_ON, "mode=standalone", "model.configMap=longshore-model", "preemption=false"),
+}
+"""Names of sets of values, with what `--set` is given."""
+
+
+def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run helm; whether it failed is for the caller to look at."""
+    command = [str(build.require_program("helm")), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def settings(*values: str) -> list[str]:
+    """Return helm's arguments for some values."""
+    return [f"--set={value}" for value in values]
+
+
+def rendered(*values: str) -> str:
+    """Return the chart's objects as YAML."""
+    done = helm("template", RELEASE, str(CHART), f"--namespace={NAMESPACE}", *settings(*values))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a YAML stream."""
+    return [content for content in yaml.safe_load_all(text) if content]
+
+
+def only(text: str, kind: str) -> dict[str, Any]:
+    """Return the one object of a kind."""
+    (found,) = (content for content in objects(text) if content["kind"] == kind)
+    return found
+
+
+@pytest.fixture(scope="session")
+def built_helm(require_component: Callable[[str, str, bool], None]) -> None:
+    """Answer a missing helm as any missing component: skip, or fail in CI."""
+    require_component("helm", build.TOOLS_COMMAND, build.program_path("helm").is_file())
+
+
+@pytest.fixture(scope="session")
+def built_promtool(require_component: Callable[[str, str, bool], None]) -> None:
+    """Answer a missing promtool in the same way."""
+    require_component("promtool", build.TOOLS_COMMAND, build.program_path("promtool").is_file())
