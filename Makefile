@@ -26,7 +26,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 say = @printf '== %s\n'
 
-.PHONY: help setup setup-all demo demo-cluster demo-kube-scheduler packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-race go-compat sb3 lock format clean
+.PHONY: help setup setup-all demo demo-cluster demo-kube-scheduler deploy deploy-tools packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-race go-compat sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,7 +88,7 @@ imports: setup-all  ## import-linter: rooms import only downwards
 	$(say) 'imports: import-linter'
 	@.venv/bin/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
 
-unit: setup-all controlplane  ## pytest
+unit: setup-all controlplane deploy-tools  ## pytest
 	$(say) 'unit: pytest'
 	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS)
 
@@ -123,6 +123,13 @@ controlplane: go  ## build Kubernetes, etcd, KWOK and our Go programs (about 9 m
 	$(say) 'controlplane: upstream programs, oracle, apps'
 	@$(PYTHON) -m longshore.lab.build
 
+deploy-tools: go  ## build helm and promtool, which check deploy/ (minutes the first time, then cached)
+	$(say) 'deploy-tools: helm, promtool'
+	@$(PYTHON) -m longshore.lab.build tools
+
+deploy: setup deploy-tools  ## render deploy/*.yaml from the chart again
+	@$(PYTHON) deploy/render.py
+
 # What `longshore cluster up --real-nodes` needs beside the built programs, and its tests with it.
 packages:
 	@if ! { command -v containerd && command -v runc && command -v ip && test -x /usr/lib/cni/bridge; } >/dev/null; then \
@@ -149,6 +156,7 @@ sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian
 lock: setup-all  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
 	@$(COMPILE) pyproject.toml --extra train --extra live --extra sweep --extra ray --extra build --extra dev -o requirements/all.lock
 	@$(COMPILE) pyproject.toml --extra train --extra live --extra build -c requirements/all.lock -o requirements/train.lock
+	@$(COMPILE) pyproject.toml --extra live --extra build -c requirements/all.lock -o requirements/live.lock
 	@$(COMPILE) requirements/go.in -o requirements/go.lock
 	@$(COMPILE) requirements/sb3.in --no-deps -o requirements/sb3.lock
 

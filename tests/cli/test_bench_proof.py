@@ -33,7 +33,7 @@ def proved(monkeypatch: pytest.MonkeyPatch) -> LiveResult:
     """Give the result that the live oracle will have."""
     result = LiveResult(10, 7, 2, 3, 0, Counter({"no case": 4}), [], 5.0)
 
-    async def prove(*_: Any) -> LiveResult:
+    async def prove(*_: Any, **_options: Any) -> LiveResult:
         return result
 
     monkeypatch.setattr(live_oracle, "cluster_without_controllers", no_cluster)
@@ -61,6 +61,16 @@ def test_live_oracle_reports_what_was_compared(capsys: pytest.CaptureFixture[str
     expected = {"schema": 1, "cases": 10, "feasible": 7, "ties": 2, "pending": 3, "differences": 0, "seconds": 5.0}
     assert {key: payload[key] for key in expected} == expected
     assert payload["left_out"] == {"no case": 4}
+
+
+def test_live_oracle_through_the_plugin_ends_with_1_where_it_fell_back(
+    proved: LiveResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("live-oracle", "--through", "plugin", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["through"] == "plugin"
+    proved.num_fallbacks = 2
+    assert run("live-oracle", "--through", "plugin") == 1
+    assert "ranked by upstream's scores instead of the bundle: 2" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("proved")

@@ -1,6 +1,8 @@
 """Tests of how the lab asks the API server."""
 
 import asyncio
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +75,32 @@ async def test_waiting_ends_when_it_is_so_or_when_the_time_is_up() -> None:
     assert await api.until(never, 0.01, 0.001) is False
 
 
-async def test_it_can_be_called_where_an_event_loop_runs(tmp_path: Path) -> None:
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
     identities.make_keys(tmp_path, "127.0.0.1")
     authority = (tmp_path / "ca.crt").read_bytes()
     identities.write_kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1", authority, {"token": "x"})
+    return tmp_path / "kubeconfig"
 
+
+async def test_it_can_be_called_where_an_event_loop_runs(kubeconfig: Path) -> None:
     async def server_of(client: Any) -> str:
         return str(client.identity.server)
 
-    assert api.call(tmp_path / "kubeconfig", server_of) == "https://127.0.0.1:1"
+    assert api.call(kubeconfig, server_of) == "https://127.0.0.1:1"
+
+
+def test_work_that_is_interrupted_is_cancelled(kubeconfig: Path) -> None:
+    steps: list[str] = []
+
+    async def wait(_: Any) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            steps.append("cancelled")
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        api.call(kubeconfig, wait)
+    assert steps == ["cancelled"]

@@ -1,6 +1,7 @@
 """What the lab asks of a local cluster's API server, through `kube`'s client, from code that is not asynchronous."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +21,26 @@ def call(kubeconfig: Path, work: Callable[[Client], Awaitable[Result]]) -> Resul
     """Do some work with a client and return its result.
 
     In a thread of its own, so that it can also be called where an event loop runs already, as in asynchronous tests.
+    Ctrl-C, which only the main thread hears of, cancels the work.
     """
+    cancels: list[Callable[[], object]] = []
 
     async def connected() -> Result:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancels.append(lambda: loop.call_soon_threadsafe(task.cancel))
         async with Client(load_identity(kubeconfig)) as client:
             return await work(client)
 
     with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, connected()).result()
+        done = pool.submit(asyncio.run, connected())
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            for cancel in cancels:
+                with contextlib.suppress(RuntimeError):  # it is over
+                    cancel()
+            raise
 
 
 async def create_all(client: Client, objects: Iterable[tuple[str, dict[str, Any]]]) -> None:
