@@ -39,32 +39,32 @@ func (p *Longshore) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, 
 	p.held.Drop(pod.UID)
 }
 
-// Bind binds pods that were given GPUs, with the annotation that says which: the API server puts what a Binding carries
-// on the pod, so that it is there from the first moment, and no right to change pods is needed. All other pods are left
-// to upstream's DefaultBinder, which has no place for annotations.
+// Bind binds a pod as upstream's DefaultBinder does, surely, and one that was given GPUs with the annotation that says
+// which: the API server puts what a Binding carries on the pod, so that it is there from the first moment, and no right
+// to change pods is needed.
 func (p *Longshore) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
-	devices := p.held.Get(pod.UID)
-	if devices == "" {
-		return fwk.NewStatus(fwk.Skip)
-	}
 	binding := &v1.Binding{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
-			Annotations: map[string]string{inference.DevicesAnnotation: devices},
-		},
-		Target: v1.ObjectReference{Kind: "Node", Name: nodeName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Target:     v1.ObjectReference{Kind: "Node", Name: nodeName},
 	}
+	if devices := p.held.Get(pod.UID); devices != "" {
+		binding.Annotations = map[string]string{inference.DevicesAnnotation: devices}
+	}
+	return fwk.AsStatus(p.bindSurely(ctx, pod, nodeName, func() error { return p.send(ctx, pod, binding) }))
+}
+
+func (p *Longshore) send(ctx context.Context, pod *v1.Pod, binding *v1.Binding) error {
 	if cacher := p.handle.APICacher(); cacher != nil { // as upstream's: where it is on, all calls about a pod go through it
 		onFinish, err := cacher.BindPod(binding)
 		if err == nil {
 			err = cacher.WaitOnFinish(ctx, onFinish)
 		}
-		return fwk.AsStatus(err)
+		return err
 	}
-	return fwk.AsStatus(p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{}))
+	return p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
 }
 
-// forgetGone drops what is kept about pods that are gone, or have a node.
+// forgetGone has what is kept about pods dropped when they are gone, or have a node.
 func (p *Longshore) forgetGone() error {
 	_, err := p.handle.SharedInformerFactory().Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(_, now any) {
@@ -72,15 +72,18 @@ func (p *Longshore) forgetGone() error {
 				p.limited.drop(pod)
 			}
 		},
-		DeleteFunc: func(last any) {
-			if unknown, ok := last.(cache.DeletedFinalStateUnknown); ok {
-				last = unknown.Obj
-			}
-			if pod, ok := last.(*v1.Pod); ok {
-				p.limited.drop(pod)
-				p.held.Drop(pod.UID)
-			}
-		},
+		DeleteFunc: p.forget,
 	})
 	return err
+}
+
+// forget drops what is kept about a pod that is gone.
+func (p *Longshore) forget(last any) {
+	if unknown, ok := last.(cache.DeletedFinalStateUnknown); ok {
+		last = unknown.Obj
+	}
+	if pod, ok := last.(*v1.Pod); ok {
+		p.limited.drop(pod)
+		p.held.Drop(pod.UID)
+	}
 }

@@ -40,9 +40,6 @@ func TestReserveAndBind(t *testing.T) {
 	if f.plugin.held.Get("a") != "" || f.plugin.held.Get("b") != "1" {
 		t.Error("Unreserve takes back what its pod was given, and nothing else")
 	}
-	if status := f.plugin.Bind(f.ctx, nil, assumed[0], "n"); !status.IsSkip() {
-		t.Errorf("got %v, expected that pods without GPUs are left to upstream", status)
-	}
 	client := f.plugin.handle.ClientSet().(*fake.Clientset)
 	if err := client.Tracker().Add(assumed[1]); err != nil {
 		t.Fatal(err)

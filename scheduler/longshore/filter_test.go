@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -149,5 +150,25 @@ func TestReadingsOfTheFileLimit(t *testing.T) {
 	f.plugin.pollReadings(klog.Background())
 	if len(handle.pods) != 0 {
 		t.Errorf("got %v, expected none: the pod has its node", handle.pods)
+	}
+}
+
+func TestLimitsCountWithoutAPolicy(t *testing.T) {
+	f := newFixture(t)
+	f.plugin.models.current.Store(nil)
+	pod := noted(newPod("new"), notes{"latencyHardConstraint": "30"})
+	if status := f.filtered(t, pod, gpuNode("n", nil)); status.Code() != fwk.UnschedulableAndUnresolvable {
+		t.Errorf("got %v, expected that the promise to the pod is kept", status)
+	}
+}
+
+func TestGonePodsAreForgotten(t *testing.T) {
+	f := newFixture(t)
+	pod := noted(newPod("new"), notes{"latencyHardConstraint": "30"})
+	f.plugin.held.Put(pod.UID, "0")
+	f.plugin.limited.put(pod)
+	f.plugin.forget(cache.DeletedFinalStateUnknown{Obj: pod})
+	if f.plugin.held.Get(pod.UID) != "" || len(f.plugin.limited.all()) != 0 {
+		t.Error("got something, expected that nothing is kept of a pod that is gone")
 	}
 }

@@ -16,6 +16,7 @@ type pluginMetrics struct {
 	fallbacks        *metrics.CounterVec
 	models           *metrics.GaugeVec
 	duration         *metrics.Histogram
+	processorTime    *metrics.Histogram
 	readingsAge      *metrics.GaugeVec
 	dropped          *metrics.Counter
 	updateFailures   *metrics.Counter
@@ -33,7 +34,7 @@ var decisionBuckets = []float64{
 // newPluginMetrics registers the metrics; where another profile has done so already, that profile's are returned.
 func newPluginMetrics(register register) (*pluginMetrics, error) {
 	var made pluginMetrics
-	var problems [8]error
+	var problems [9]error
 	made.fallbacks, problems[0] = registered(register, metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "longshore_fallback_total", Help: "Decisions that the policy did not make, by the reason.",
 		StabilityLevel: metrics.ALPHA,
@@ -68,6 +69,10 @@ func newPluginMetrics(register register) (*pluginMetrics, error) {
 		Name:           "longshore_decision_log_failures_total",
 		Help:           "Batches that the decision log did not take; they wait to be sent again.",
 		StabilityLevel: metrics.ALPHA,
+	}))
+	made.processorTime, problems[8] = registered(register, metrics.NewHistogram(&metrics.HistogramOpts{
+		Name: "longshore_decision_cpu_seconds", Help: "Processor seconds of the policy's scores of all nodes for one pod.",
+		Buckets: decisionBuckets, StabilityLevel: metrics.ALPHA,
 	}))
 	return &made, errors.Join(problems[:]...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -167,7 +168,7 @@ func (p *Longshore) scoreWithin(
 		}
 	}()
 	wait(ctx, p.delay)
-	err := policy.scorer.Score(ctx, pod, all, nodes, readings, p.learned)
+	err := p.scoreTimed(ctx, policy, pod, all, nodes, readings)
 	if ctx.Err() != nil {
 		// A late answer is not used: a model that is always late must open the circuit.
 		return &inference.Problem{Reason: inference.Cancelled, Message: fmt.Sprintf("scoring took longer than %v", deadline)}
@@ -186,6 +187,19 @@ func (p *Longshore) scoreWithin(
 		}
 	}
 	return nil
+}
+
+// scoreTimed runs the policy and notes the processor time that it took: the time by the clock also has what the thread
+// waited while others had its core. Of parallel parts, which only the first pod of its kind has, it is the caller's.
+func (p *Longshore) scoreTimed(
+	ctx context.Context, policy *policy, pod *v1.Pod, all, nodes []fwk.NodeInfo, readings inference.Readings,
+) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	started := threadTime()
+	err := policy.scorer.Score(ctx, pod, all, nodes, readings, p.learned)
+	p.metrics.processorTime.Observe((threadTime() - started).Seconds())
+	return err
 }
 
 // judge tells the circuit how the policy did, and takes a new policy back whose first scores are no numbers.

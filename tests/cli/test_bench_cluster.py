@@ -65,6 +65,7 @@ def test_bench_scheduler_measures_every_mode(
         assert 0 < cell["decision_p50_ms"] <= cell["decision_p99_ms"]
     assert [(one["mode"], one["fallbacks"]) for one in payload["rankings"]] == [("plugin", 0), ("plugin-fallback", 40)]
     assert all(0 < one["prescore_p50_ms"] <= one["prescore_p99_ms"] for one in payload["rankings"])
+    assert payload["rankings"][0]["cpu_p99_ms"] > 0
     assert [(pair["mode"], pair["against"]) for pair in payload["pairs"] if pair["against"] == "stock"] == [
         ("plugin", "stock"),
         ("plugin-fallback", "stock"),

@@ -65,4 +65,4 @@ def test_notes_keep_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_figure_shortens_what_is_not_whole():
-    assert [output.figure(cell) for cell in (1.23456, 7, "stock")] == ["1.235", "7", "stock"]
+    assert [output.figure(cell) for cell in (1.23456, 7, "stock", None)] == ["1.235", "7", "stock", "-"]

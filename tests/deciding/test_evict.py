@@ -79,3 +79,10 @@ async def test_a_refused_eviction_spares_the_last_and_is_reported():
     scene.api.fail("/pods/a/status", ApiError(500, "InternalError", "not now"))
     assert not await scene.evict()
     assert scene.api.get("b") is not None
+
+
+async def test_who_no_longer_leads_evicts_nobody():
+    scene = Scene("v")
+    scene.evictor = replace(scene.evictor, may_evict=lambda: False)
+    assert not await scene.evict()
+    assert scene.api.requests == []

@@ -472,6 +472,35 @@ async def test_after_the_lead_is_lost_nothing_is_bound():
     assert api.count()["POST binding"] == 3
 
 
+async def test_nothing_is_decided_while_the_lease_may_have_run_out():
+    api = FakeApi()
+    api.node("a")
+    api.pod("p")
+    running = Running(api)
+    is_ours = False
+    running.scheduler.leads = lambda: is_ours
+    task = asyncio.create_task(running.scheduler.run())
+    await asyncio.sleep(0.3)
+    assert api.count()["POST binding"] == 0
+    is_ours = True
+    await until(lambda: api.node_of("p") == "a")
+    running.scheduler.stop()
+    await task
+    await running.scheduler.finish()
+
+
+async def test_a_binding_under_way_is_not_sent_again_when_the_lease_may_have_run_out():
+    api = FakeApi()
+    api.node("a")
+    api.pod("p")
+    api.fail("/binding", Unreachable("connection refused", was_sent=False))
+    async with scheduling(api) as running:
+        await until(lambda: api.count()["POST binding"] == 1)
+        running.scheduler.leads = lambda: False
+        await asyncio.sleep(0.3)
+    assert api.count()["POST binding"] == 1
+
+
 async def test_bindings_in_flight_are_bounded():
     api = FakeApi()
     api.gate = asyncio.Event()

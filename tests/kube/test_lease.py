@@ -233,6 +233,36 @@ async def test_holding_ends_when_another_has_taken_the_lease(api: Leases) -> Non
         await one.hold()
 
 
+async def test_a_holder_that_was_stopped_gives_way_to_its_successor_at_once(api: Leases) -> None:
+    clock = Clock()
+    one, two = candidate(api, "one", clock), candidate(api, "two", clock)
+    await one.acquire()
+    await two.try_acquire()
+    clock.now += 16.0
+    assert await two.try_acquire()
+    began = clock.now
+    with pytest.raises(LeadershipLostError, match="`two` holds it"):
+        await one.hold()
+    assert clock.now - began <= 2.0, "whoever sees another holder must not go on until the deadline"
+
+
+async def test_our_time_runs_from_when_the_renewal_was_sent(api: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    one = candidate(api, "one", clock)
+    await one.acquire()
+    answer = api.request
+
+    async def late(*arguments: Any, **named: Any) -> bytes:
+        body = await answer(*arguments, **named)
+        clock.now += 16.0
+        return body
+
+    monkeypatch.setattr(api, "request", late)
+    clock.now += 1.0
+    await one.try_acquire()
+    assert not one.is_leader
+
+
 async def test_a_renewal_whose_answer_was_lost_is_not_taken_for_another_holder(api: Leases) -> None:
     clock = Clock()
     one = candidate(api, "one", clock)

@@ -1,6 +1,7 @@
 """Repeats put together: medians, ratios of pairs, and what is refused."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -59,10 +60,12 @@ def test_pairs_compare_every_mode_of_ours():
 
 
 def test_rankings_put_the_repeats_of_the_plugin_together():
-    runs = [stock(1.0), plugin(1.0), plugin(2.0), plugin(1.0, "plugin-fallback", 100), ours(1.0)]
+    quick = Histogram((0.001, 0.002, math.inf), (100, 100, 100))
+    with_bundle = [replace(plugin(seconds), cpu_durations=quick) for seconds in (1.0, 2.0)]
+    runs = [stock(1.0), *with_bundle, plugin(1.0, "plugin-fallback", 100), ours(1.0)]
     assert rankings(runs) == [
-        ("plugin", 10, 1.5, 1.99, 200, 0),
-        ("plugin-fallback", 10, 1.5, 1.99, 100, 100),
+        ("plugin", 10, 1.5, 1.99, 0.99, 200, 0),
+        ("plugin-fallback", 10, 1.5, 1.99, None, 100, 100),
     ]
 
 

@@ -52,7 +52,9 @@ def write_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def figure(cell: object) -> str:
-    """Write a cell of a table of measurements: numbers that are not whole with three decimals."""
+    """Write a cell of a table of measurements: numbers that are not whole with three decimals, None as a dash."""
+    if cell is None:
+        return "-"
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 

@@ -73,6 +73,8 @@ def schedule(
     finally:
         if log is not None:
             log.close()
+            if log.num_dropped:
+                note(f"{log.num_dropped} entries of the decision log could not be written")
 
 
 def _run(

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longshore.core.pod import Pod
@@ -23,6 +23,8 @@ class Evictor:
     client: Client
     recorder: EventRecorder
     scheduler_name: str
+    may_evict: Callable[[], bool] = lambda: True
+    """Asked right before every deletion: whether this process still leads."""
 
     async def evict(self, preemptor: Pod, node: str, victims: Sequence[Running]) -> bool:
         """Delete the victims; False where the server did not take one of the deletions.
@@ -41,7 +43,11 @@ class Evictor:
         condition = writes.Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
         where = (self.client, victim.namespace, victim.name, victim.uid)
         try:
+            if not self.may_evict():
+                return False
             await writes.patch_pod_status(*where, conditions=[condition])
+            if not self.may_evict():
+                return False
             await writes.delete_pod(*where)
         except (NotFound, Conflict, Invalid):
             return True  # it is gone, and with it what it held

@@ -32,6 +32,8 @@ from longshore.store.records import DecisionRecord
 MAX_BINDS_IN_FLIGHT = 64
 SLICE_SECONDS = 0.005
 """How long decisions may follow each other before the event loop gets air."""
+DOUBT_SECONDS = 0.1
+"""How often a scheduler whose lease has run out looks whether it was renewed after all."""
 REPEAT_EVENT_SECONDS = 300.0
 """A FailedScheduling event that says the same is written again after so long."""
 
@@ -65,7 +67,7 @@ class Scheduler:
         self._nominations = parts.cycle.nominations
         self.recorder = EventRecorder(parts.client, parts.reporter)
         self._statuses = StatusWriter(parts.client)
-        self._evictor = Evictor(parts.client, self.recorder, parts.scheduler_name)
+        self._evictor = Evictor(parts.client, self.recorder, parts.scheduler_name, self._may_go_on)
         self._binder = Binder(parts.client, self._may_bind, parts.failpoint)
         self.intake = Intake(
             parts.scheduler_name, parts.cache, self._view, self._queue, self._nominations, now=time.time
@@ -80,6 +82,9 @@ class Scheduler:
         self._is_running = False
         self._is_stopping = False
         self._has_lost_lead = False
+        self.leads: Callable[[], bool] = lambda: True
+        """Says whether the lease is ours and cannot have run out: nothing is decided, bound or evicted without it. A
+        process that was stopped for longer than the lease lasts must not go on where it was."""
         self.num_bound = 0
         """Pods that this process has bound."""
 
@@ -96,6 +101,9 @@ class Scheduler:
             if pod.error is not None and not pod.bound_to and pod.scheduler_name == self._parts.scheduler_name:
                 self._unreadable(pod)
         while not self._is_stopping:
+            if not self.leads():
+                await asyncio.sleep(DOUBT_SECONDS)
+                continue
             self._queue.tick()
             self._decide_slice()
             self._show_pending()
@@ -180,7 +188,11 @@ class Scheduler:
     def _may_bind(self, pod: Pod) -> bool:
         """Say whether a binding is still to be sent: the node can be gone, the pod, or the lead."""
         is_here = pod.bound_to in self._view.nodes and self._view.is_assumed(pod.key, pod.uid)
-        return is_here and not self._has_lost_lead
+        return is_here and self._may_go_on()
+
+    def _may_go_on(self) -> bool:
+        """Say whether this process still leads; otherwise somebody else decides by now."""
+        return not self._has_lost_lead and self.leads()
 
     async def _bind(self, item: Waiting, pod: Pod, record: str | None, started: float) -> None:
         metrics, sent = self._parts.metrics, time.perf_counter()

@@ -222,6 +222,8 @@ class Service:
         self.is_leading = True
         metrics.set_leader(True)
         self._around.say(f"scheduling pods with schedulerName `{self._settings.scheduler_name}`")
+        if election is not None:
+            scheduler.leads = lambda: election.is_leader
         holding = asyncio.Event().wait() if election is None else election.hold()
         try:
             async with _background(holding) as lease:

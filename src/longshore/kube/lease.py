@@ -155,12 +155,15 @@ class LeaderElection:
 
     async def _renew(self) -> None:
         deadline = self._monotonic() + self._renew_deadline_seconds
-        reason = f"`{self._observed.holder}` holds it"
+        reason = "nobody answered"
         while (left := deadline - self._monotonic()) > 0:
             try:
                 if await self._take(left):
                     return
-                reason = f"`{self._observed.holder}` holds it"
+                # Whoever was held up for long (SIGSTOP, a machine that slept) finds a successor that decides by now.
+                raise LeadershipLostError(
+                    f"the lease `{self.described}` could not be renewed: `{self._observed.holder}` holds it"
+                )
             except errors.ApiError as error:
                 reason = error.message
             await self._sleep(min(self._retry_seconds, max(deadline - self._monotonic(), 0.0)))
@@ -183,8 +186,9 @@ class LeaderElection:
             self._observe(await self._client.request("GET", self._path, timeout_seconds=timeout_seconds))
         except errors.NotFound:
             lease = self._lease(wanted, {"name": self._meta["name"], "namespace": self._meta["namespace"]})
+            sent = self._monotonic()
             body = await self._client.request("POST", self._collection, body=lease, timeout_seconds=timeout_seconds)
-            self._observe(body)
+            self._observe(body, sent)
             return True
         if self._observed.holder not in ("", self.identity) and self._is_valid():
             return False
@@ -197,8 +201,8 @@ class LeaderElection:
 
     async def _update(self, record: _Record, timeout_seconds: float) -> None:
         # With the version that we saw: if another candidate was faster, this is a conflict.
-        lease = self._lease(record, self._meta)
-        self._observe(await self._client.request("PUT", self._path, body=lease, timeout_seconds=timeout_seconds))
+        lease, sent = self._lease(record, self._meta), self._monotonic()
+        self._observe(await self._client.request("PUT", self._path, body=lease, timeout_seconds=timeout_seconds), sent)
 
     def _lease(self, record: _Record, meta: dict[str, Any]) -> dict[str, Any]:
         spec = {
@@ -210,7 +214,8 @@ class LeaderElection:
         }
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
-    def _observe(self, body: bytes) -> None:
+    def _observe(self, body: bytes, written_at: float | None = None) -> None:
+        """Take over what the lease says; our own time runs from when we sent it, that of others from when we see it."""
         lease = msgspec.json.decode(body, type=dict[str, Any])
         spec = lease.get("spec") or {}
         found = _Record(
@@ -223,7 +228,7 @@ class LeaderElection:
         kept = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
         self._meta = {key: value for key, value in lease["metadata"].items() if key in kept}
         if found != self._observed:
-            self._observed, self._observed_at = found, self._monotonic()
+            self._observed, self._observed_at = found, self._monotonic() if written_at is None else written_at
 
     def _is_valid(self) -> bool:
         return self._observed_at + self._observed.seconds > self._monotonic()

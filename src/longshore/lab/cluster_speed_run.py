@@ -28,6 +28,7 @@ from longshore.lab.cluster.processes import ProcessRecord, memory_bytes
 from longshore.lab.cluster.state import PartRecord
 from longshore.lab.cluster_speed_metrics import Histogram, by_label, counter, histogram, quantile
 from longshore.lab.cluster_speed_modes import (
+    PLUGIN,
     PLUGIN_FALLBACK,
     PLUGINS,
     SCHEDULER_NAME,
@@ -246,8 +247,10 @@ async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int)
     page = await _page_with(cluster, part, count)
     first, last = min(moments), max(moments)
     run = Run(mode, cluster.options.nodes, count, last - started, last - first, used, held)
+    if mode in (STANDALONE, PLUGIN):
+        run = replace(run, cpu_durations=histogram(page, "longshore_decision_cpu_seconds"))
     if mode == STANDALONE:
-        return replace(run, cpu_durations=histogram(page, "longshore_decision_cpu_seconds"))
+        return run
     run = replace(run, durations=histogram(page, "scheduler_scheduling_algorithm_duration_seconds"))
     if mode in PLUGINS:
         run = replace(run, rankings=histogram(page, _RANKINGS), num_fallbacks=check_fallbacks(mode, page, count))

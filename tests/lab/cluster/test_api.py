@@ -94,6 +94,7 @@ def test_work_that_is_interrupted_is_cancelled(kubeconfig: Path) -> None:
     steps: list[str] = []
 
     async def wait(_: Any) -> None:
+        await asyncio.sleep(0.1)  # by then the main thread waits for the result
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         try:
             await asyncio.sleep(60)

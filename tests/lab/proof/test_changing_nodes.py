@@ -1,4 +1,4 @@
-"""A bundle trained on 4 nodes serves a thousand and real ones, while nodes come, go and change."""
+"""A bundle trained on 4 nodes serves hundreds, and real ones, while nodes come, go and change."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from longshore.lab.proof.changing_nodes import ChangingResult, prove_changing_no
 
 FOUR_NODES = Path(__file__).parent / "four_nodes"
 """`longshore train ppo --workload test1 --objective el-rl --network deepsets --steps 20000`"""
-NUM_NODES, NUM_PODS = 1000, 200
+NUM_NODES, NUM_PODS = 400, 200
 
 
 def is_able() -> bool:
@@ -26,7 +26,7 @@ def is_able() -> bool:
 
 @pytest.fixture(scope="module")
 def cluster(built_plugin: None, require_component: Callable[[str, str, bool], None]) -> Iterator[LocalCluster]:
-    """Give a thousand KWOK nodes and two real ones, without a scheduler."""
+    """Give many KWOK nodes and two real ones, without a scheduler."""
     packages = " ".join(dict.fromkeys((*host.PACKAGES.values(), host.CNI_PACKAGE)))
     require_component("a container runtime, and root", f"apt-get install {packages}", is_able())
     with running_cluster(

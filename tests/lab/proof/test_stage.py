@@ -87,3 +87,8 @@ async def test_what_is_gone_already_is_cleared(server: Server) -> None:
     server.refusals["/pods"] = NotFound(404, "NotFound", "gone")
     await stage.clear()
     assert ("DELETE", "/api/v1/nodes/n") in server.requests
+
+
+async def test_an_object_is_read_as_the_server_has_it(server: Server) -> None:
+    assert (await Stage(server).get(POD))["metadata"] == {"uid": "1"}
+    assert server.requests == [("GET", "/api/v1/namespaces/ns/pods/p")]

@@ -33,9 +33,8 @@ def call(kubeconfig: Path, work: Callable[[Client], Awaitable[Result]]) -> Resul
             return await work(client)
 
     with ThreadPoolExecutor(max_workers=1) as pool:
-        done = pool.submit(asyncio.run, connected())
         try:
-            return done.result()
+            return pool.submit(asyncio.run, connected()).result()
         except KeyboardInterrupt:
             for cancel in cancels:
                 with contextlib.suppress(RuntimeError):  # it is over

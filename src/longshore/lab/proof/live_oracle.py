@@ -33,9 +33,10 @@ from longshore.lab.proof.stage import RefusedError, Stage
 from longshore.lab.proof.stock_log import LOG_ARGUMENTS, LogTail, final_scores
 from longshore.policies.bundle_folder import read_folder, write_folder
 
-STOCK, OURS = "default-scheduler", "longshore"
+STOCK, OURS = "stock", "longshore"
+"""The names that the two listen to; `default-scheduler` is also a profile of the kube-scheduler with our plugin."""
 _STOCK_PART = "kube-scheduler"
-_SETTLE_SECONDS = (0.1, 2.0, 6.0)
+_SETTLE_SECONDS = (0.1, 2.0)
 """A scheduler's watches of several resources are not in step: so long they get before the pod comes, at every try."""
 _ANSWER_SECONDS = 30.0
 _RANDOM_BUNDLE = build.SOURCE.parent / "contract" / "bundles" / "deepsets-32"
@@ -158,7 +159,8 @@ def _start_stock(cluster: LocalCluster) -> None:
     """Start it with upstream's defaults: it is the default profile that is compared."""
     claim_ports(cluster.record, [_STOCK_PART])
     port = cluster.record.ports[_STOCK_PART]
-    stock = parts.scheduler_part(cluster.folder, _STOCK_PART, port, {"percentageOfNodesToScore": 100}, 2)
+    config = {"percentageOfNodesToScore": 100, "profiles": [{"schedulerName": STOCK}]}
+    stock = parts.scheduler_part(cluster.folder, _STOCK_PART, port, config, 2)
     cluster.add_part(msgspec.structs.replace(stock, command=[*stock.command, *LOG_ARGUMENTS]))
 
 

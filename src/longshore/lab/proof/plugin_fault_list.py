@@ -154,8 +154,8 @@ _OTHER_FAULTS = {
     "decision log: its folder is gone": _silent_log("not a directory", damage=_lose_log),
     "decision log: a dead socket": _silent_log("refused", "unix:{folder}/nobody.sock", _leave_dead_socket),
     "decision log: a dead address": _silent_log("refused", "http://127.0.0.1:9/decisions"),
-    "ranking takes 10 ms of 20": Fault(None, Expected(), failpoint="slow-scoring:10ms"),
-    # In time or late, as the machine lets it; then the policy is left alone.
+    # In time or late, as the machine lets it; if late too often, the policy is left alone.
+    "ranking takes 10 ms of 20": Fault(None, Expected(reasons=_LATE), failpoint="slow-scoring:10ms"),
     "ranking takes 18 ms of 20": Fault(None, Expected(reasons=_LATE), failpoint="slow-scoring:18ms"),
     "ranking takes 25 ms of 20": Fault(
         None, _fell_back("deadline", "deadline", "circuit-open"), failpoint="slow-scoring:25ms"

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package longshore
+
+import "time"
+
+// threadTime returns 0: only Linux tells it in a way that we know.
+func threadTime() time.Duration { return 0 }
