@@ -26,7 +26,7 @@ COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --
 
 say = @printf '== %s\n'
 
-.PHONY: help setup setup-all demo demo-cluster demo-kube-scheduler deploy deploy-tools packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-race go-compat sb3 lock format clean
+.PHONY: help setup setup-all demo demo-cluster demo-kube-scheduler deploy deploy-tools packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-compat sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,13 +92,14 @@ unit: setup-all controlplane deploy-tools  ## pytest
 	$(say) 'unit: pytest'
 	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS)
 
-go-test: go  ## go vet and go test
+# The race detector needs a C compiler; where there is none, the tests run without it.
+go-test: go  ## go vet, go test with the race detector, a short fuzz of the bundle's readers
 	$(say) 'go-test: controlplane, apps, scheduler'
-	@for module in controlplane apps scheduler; do (cd $$module && go vet ./... && go test ./...); done
-
-go-race: go  ## go test with the race detector (minutes the first time)
-	$(say) 'go-race: apps, scheduler'
-	@for module in apps scheduler; do (cd $$module && go test -race ./...); done
+	@(cd controlplane && go vet ./... && go test ./...)
+	@race="$$(command -v cc >/dev/null && echo -race)"; \
+	for module in apps scheduler; do (cd $$module && go vet ./... && go test $$race ./...); done
+	@for target in FuzzSafetensors FuzzPolicy; do \
+	  (cd scheduler && go test ./bundle -run xxx -fuzz "^$$target\$$" -fuzztime 2000x >/dev/null); done
 
 go-compat: go  ## build the kube-scheduler plugin against older releases of Kubernetes (minutes the first time)
 	@$(PYTHON) scheduler/compat.py

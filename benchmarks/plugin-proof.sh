@@ -9,4 +9,4 @@ make --silent setup controlplane
 .venv/bin/longshore bench same-nodes --rounds 8 --pods 15 --seed 8 --policy tests/lab/proof/four_nodes
 .venv/bin/longshore bench live-oracle --through plugin --cases 250 --seed 1
 .venv/bin/longshore bench preemption --policy contract/bundles/deepsets-32 --cases 200 --seed 2
-.venv/bin/longshore bench changing-nodes --policy tests/lab/proof/four_nodes --nodes 1000 --real-nodes "${REAL_NODES:-2}" --pods 3000
+.venv/bin/longshore bench changing-nodes --policy tests/lab/proof/four_nodes --nodes 1000 --real-nodes "${REAL_NODES:-2}" --pods 2000

@@ -101,3 +101,16 @@ def test_an_unknown_cluster_ends_with_2(command: str, monkeypatch: pytest.Monkey
 def test_no_clusters_name_the_command_that_starts_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     assert run("list") == (0, "", "no clusters; `longshore cluster up` starts one\n")
+
+
+def test_a_broken_record_does_not_hide_the_other_clusters(local_cluster: LocalCluster) -> None:
+    broken = local_cluster.folder.with_name(f"broken-{os.getpid()}")
+    broken.mkdir()
+    (broken / "cluster.json").write_text("{")
+    try:
+        code, out, err = run("list")
+    finally:
+        run("down", "--name", broken.name)
+    assert code == 0
+    assert local_cluster.name in out
+    assert f"longshore cluster down --name {broken.name}" in err

@@ -61,7 +61,6 @@ def test_our_own_files_are_good(file: Path) -> None:
         ("profiles.0.plugins", None, "profiles[0].plugins", "enabled nowhere"),
         ("profiles.0.pluginConfig.0.args.shadow", True, "profiles[0].plugins.score", "pods go anywhere"),
         ("profiles.0.plugins.bind.enabled", [{"name": "EBSLimits"}], "profiles[0].plugins.bind.enabled", "is no more"),
-        ("profiles.0.plugins.bind.enabled", BACKWARDS[1:], "profiles[0].plugins.bind", "only pods with GPUs"),
         ("profiles.0.plugins.score.enabled.1", {"name": "Longshore"}, "profiles[0].plugins.score.enabled", "2 times"),
     ],
 )  # fmt: skip
@@ -106,10 +105,7 @@ def test_stock_plugins_disabled_everywhere_do_not_score() -> None:
 
 def test_multi_point_enables_all_points() -> None:
     content = copy.deepcopy(ONE_PROFILE)
-    plugins = {
-        "multiPoint": {"enabled": [{"name": "Longshore"}], "disabled": [{"name": "*"}]},
-        "bind": {"enabled": [{"name": "DefaultBinder"}]},
-    }
+    plugins = {"multiPoint": {"enabled": [{"name": "Longshore"}], "disabled": [{"name": "*"}]}}
     content["profiles"][0]["plugins"] = plugins
     assert findings(yaml.safe_dump(content).encode()) == []
 

@@ -118,18 +118,20 @@ def reset(name: Name = _DEFAULT_NAME, json_mode: JsonOption = False) -> None:
 
 def list_clusters(json_mode: JsonOption = False) -> None:
     """List the clusters of this machine."""
+    from longshore.core.errors import LongshoreError, UnknownNameError
     from longshore.lab.cluster import cluster_names, find
 
-    clusters = [find(name) for name in cluster_names()]
-    rows = [
-        {
-            "name": cluster.name,
-            "is_ready": cluster.record.is_ready,
-            "dead": [part.name for part in cluster.status() if part.state == "dead"],
-            "server": cluster.server,
-        }
-        for cluster in clusters
-    ]
+    rows = []
+    for name in cluster_names():
+        try:
+            cluster = find(name)
+        except UnknownNameError:
+            continue  # it was taken down a moment ago
+        except LongshoreError as error:
+            note(f"{error}: {error.hint}")
+            continue
+        dead = [part.name for part in cluster.status() if part.state == "dead"]
+        rows.append({"name": name, "is_ready": cluster.record.is_ready, "dead": dead, "server": cluster.server})
 
     def render() -> None:
         if not rows:

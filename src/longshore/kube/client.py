@@ -225,8 +225,11 @@ class Client:
             hint = f"the certificate authority of {self.identity.source} is not that of this server"
             reason = f"its certificate cannot be verified: {error.certificate_error}"
             return self._unreachable(asked, reason, hint, was_sent=False)
-        was_sent = not isinstance(error, aiohttp.ClientConnectorError)
-        return self._unreachable(asked, str(error) or type(error).__name__, was_sent=was_sent)
+        if isinstance(error, aiohttp.ClientConnectorError):
+            # Its own text names a Python object; that of the system's error says what happened.
+            reason = error.os_error.strerror or str(error.os_error) or type(error).__name__
+            return self._unreachable(asked, f"cannot connect: {reason}", was_sent=False)
+        return self._unreachable(asked, str(error) or type(error).__name__)
 
     def _unreachable(
         self, asked: str, reason: str, hint: str | None = None, *, was_sent: bool = True

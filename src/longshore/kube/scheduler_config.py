@@ -308,9 +308,6 @@ def _needs(profile: Mapping[str, Any], path: str) -> Iterator[Finding]:
     if not is_off or (PLUGIN in enabled and BINDER in enabled[: enabled.index(PLUGIN)]):
         message = f"`{BINDER}` binds before {PLUGIN} could: which GPUs a pod holds is not written down"
         yield Finding("warning", f"{path}.plugins.bind", message, hint)
-    elif BINDER not in enabled:
-        message = f"`{BINDER}` is off, and {PLUGIN} binds only pods with GPUs"
-        yield Finding("error", f"{path}.plugins.bind", message, hint)
 
 
 def _score_plugins(profile: Mapping[str, Any]) -> list[str]:

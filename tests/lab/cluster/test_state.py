@@ -97,6 +97,14 @@ def test_ports_are_those_of_no_other_cluster_and_stay() -> None:
     assert state.read_record("one").ports == one.ports
 
 
+def test_a_broken_record_of_one_cluster_keeps_no_other_from_its_ports() -> None:
+    record_of("broken")
+    (state.cluster_folder("broken") / "cluster.json").write_text("{")
+    record = record_of("one")
+    state.claim_ports(record, ["a"])
+    assert record.ports["a"]
+
+
 def test_a_port_that_somebody_listens_on_is_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

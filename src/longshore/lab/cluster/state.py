@@ -181,7 +181,9 @@ def claim_ports(record: ClusterRecord, names: list[str]) -> None:
         taken = set(record.ports.values())
         for other in cluster_names():
             if other != record.options.name:
-                taken.update(read_record(other).ports.values())
+                # One that is gone by now has none; of one with a broken record those that are in use are seen below.
+                with contextlib.suppress(LongshoreError):
+                    taken.update(read_record(other).ports.values())
         candidates = (port for port in _PORTS if port not in taken and _is_free(port))
         for name in names:
             if name not in record.ports:

@@ -117,19 +117,25 @@ async def prove_changing_nodes(
 
 
 def _pods(options: ClusterOptions, count: int, namespace: str) -> list[Json]:
-    """Return pods of all kinds; beside real nodes of an image that runs there, some of them for real nodes only."""
+    """Return pods of all kinds; beside real nodes some small ones that only those take, of an image that runs there.
+
+    The others keep off: a real node is many times smaller than a KWOK node, and for one that is nearly full, unlike any
+    node of the training, a policy is rightly not asked.
+    """
     pods = make_pods(count, namespace)
     if not options.real_nodes:
         return pods
     for number, pod in enumerate(pods):
-        (container,) = pod["spec"]["containers"]
+        spec = pod["spec"]
+        (container,) = spec["containers"]
+        if number >= _FOR_REAL * options.real_nodes:
+            spec["nodeSelector"] = {"type": "kwok", **spec.get("nodeSelector", {})}
+            continue
+        spec["nodeSelector"] = {"type": "real"}
+        spec.pop("affinity", None)
+        container.pop("ports", None)  # there are few real nodes
+        container["resources"] = {"requests": {"cpu": "20m", "memory": "16Mi"}}
         container |= {"image": image_name("pause"), "imagePullPolicy": "Never"}
-        if number < _FOR_REAL * options.real_nodes:
-            # Small, and without host ports or others to avoid: there are few real nodes.
-            pod["spec"] = {**pod["spec"], "nodeSelector": {"type": "real"}}
-            pod["spec"].pop("affinity", None)
-            container.pop("ports", None)
-            container["resources"] = {"requests": {"cpu": "20m", "memory": "16Mi"}}
     return pods
 
 

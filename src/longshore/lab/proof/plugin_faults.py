@@ -109,7 +109,8 @@ class PluginFaultResult:
     fallbacks: dict[str, int]
     """Rankings by upstream's scores, by the reason."""
     failed_seconds: float
-    """All rankings together for which the policy was asked in vain, upstream's scores included."""
+    """All rankings together for which the policy was asked in vain, upstream's scores included; from the decision log,
+    so 0 where that cannot be read."""
     seconds: float
     """From the fault until every pod was bound; the pods themselves come over three seconds."""
     last_third_seconds: float
