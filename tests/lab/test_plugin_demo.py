@@ -10,8 +10,8 @@ from longshore.kube.config import load_identity
 from longshore.lab import build
 from longshore.lab.live_demo import OWN
 from longshore.lab.plugin_demo import Accidents, ranked, ranking
+from longshore.lab.plugin_process import PROGRAM
 from longshore.lab.proof.plugin_bundles import packing_policy
-from longshore.lab.proof.plugin_process import PROGRAM
 from longshore.lab.recording import Bound
 from longshore.lab.workload.ground import Wishes
 from longshore.lab.workload.run import Run, run_workload

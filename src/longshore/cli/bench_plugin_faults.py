@@ -20,9 +20,9 @@ def plugin_faults(
 
     from longshore.core.errors import InputError
     from longshore.lab.build import require_program
+    from longshore.lab.plugin_process import PROGRAM
     from longshore.lab.proof.plugin_fault_list import FAULTS
     from longshore.lab.proof.plugin_faults import MAX_FAILED_SECONDS, plugin_fault_cluster, run_plugin_fault
-    from longshore.lab.proof.plugin_process import PROGRAM
 
     names = [name for name in FAULTS if only in name]
     if not names:

@@ -7,11 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from longshore.lab import build
 from longshore.lab.cluster import LocalCluster, parts
 from longshore.lab.cluster.state import PartRecord, claim_ports
+from longshore.lab.plugin_process import PROGRAM, delivered_config
 from longshore.policies.bundle_folder import write_folder
 
 SCHEDULER_NAME = "measured"
@@ -27,7 +25,6 @@ PLUGINS = (PLUGIN, PLUGIN_FALLBACK)
 OURS = (*PLUGINS, STANDALONE)
 MODES = (*STOCK, *OURS)
 
-_PLUGIN_PROGRAM = "longshore-kube-scheduler"
 _DEADLINE = "1s"
 """Of the plugin, in place of its 20 ms: API server and etcd share the cores, and one pod that the kernel kept waiting
 would be ranked by upstream's scores. How long it took is measured all the same."""
@@ -59,7 +56,7 @@ def make_part(cluster: LocalCluster, mode: str, policies: Policies, store: Path)
     elif mode in PLUGINS:
         bundle = policies.plugin if mode == PLUGIN else None
         config = plugin_config(bundle or cluster.folder / "no-bundle")
-        part = parts.scheduler_part(cluster.folder, name, port, config, program=_PLUGIN_PROGRAM)
+        part = parts.scheduler_part(cluster.folder, name, port, config, program=PROGRAM)
     else:
         part = PartRecord(name=name, command=_standalone(cluster, policies.standalone, store, port), port=port)
     cluster.record.parts[name] = part
@@ -68,8 +65,7 @@ def make_part(cluster: LocalCluster, mode: str, policies: Policies, store: Path)
 
 def plugin_config(bundle: Path) -> dict[str, Any]:
     """Return the configuration that we deliver for all pods, but for the names, the bundle and the deadline."""
-    delivered = build.SOURCE.parent / "scheduler" / "config" / "profile-replace.yaml"
-    config: dict[str, Any] = msgspec.yaml.decode(delivered.read_bytes())
+    config = delivered_config("profile-replace")
     (profile,) = config["profiles"]
     profile["schedulerName"] = SCHEDULER_NAME
     (plugin,) = profile["pluginConfig"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from longshore.lab.cluster import LocalCluster
-from longshore.lab.proof.plugin_process import PluginProcess
+from longshore.lab.plugin_process import PluginProcess
 from longshore.lab.workload.run import Progress
 
 FALLBACK, KEPT = "longshore_fallback_total", "longshore_model_update_failures_total"

@@ -19,10 +19,9 @@ from longshore.core.policy import Envelope, Policy
 from longshore.lab import build
 from longshore.lab.cluster import LocalCluster
 from longshore.lab.cluster_speed_run import read_metrics
+from longshore.lab.plugin_process import PROGRAM, delivered_config
 from longshore.policies.bundle_folder import write_folder
 
-PROGRAM = "longshore-kube-scheduler"
-PROFILE = Path(__file__).parents[3] / "scheduler" / "config" / "profile-plugin.yaml"
 NODES = 4
 SECONDS = 60.0
 
@@ -51,7 +50,7 @@ class Plugin:
 
     def start(self, **arguments: Any) -> None:
         """Start it with the profile as it is delivered, but for the paths."""
-        config = msgspec.yaml.decode(PROFILE.read_bytes())
+        config = delivered_config("profile-plugin")
         given = {"modelPath": str(self.bundle), "decisionLog": str(self.decisions), **arguments}
         config["profiles"][1]["pluginConfig"] = [{"name": "Longshore", "args": given}]
         self.cluster.start_scheduler("plugin", config, verbosity=2, program=PROGRAM)

@@ -6,8 +6,8 @@ import pytest
 
 from longshore.lab import build
 from longshore.lab.cluster import LocalCluster
+from longshore.lab.plugin_process import PROGRAM
 from longshore.lab.proof.live_oracle import cluster_without_controllers
-from longshore.lab.proof.plugin_process import PROGRAM
 
 
 @pytest.fixture(scope="session")

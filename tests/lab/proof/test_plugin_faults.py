@@ -7,6 +7,7 @@ import pytest
 
 from longshore.lab import build
 from longshore.lab.cluster import LocalCluster
+from longshore.lab.plugin_process import PROGRAM
 from longshore.lab.proof.plugin_fault_list import FAULTS
 from longshore.lab.proof.plugin_faults import (
     Expected,
@@ -16,7 +17,6 @@ from longshore.lab.proof.plugin_faults import (
     plugin_fault_cluster,
     run_plugin_fault,
 )
-from longshore.lab.proof.plugin_process import PROGRAM
 
 NUM_PODS = 200
 CHOSEN = (

@@ -21,9 +21,9 @@ from longshore.kube.config import load_identity
 from longshore.lab.cluster import ClusterOptions, LocalCluster, api
 from longshore.lab.cluster.nodes import NODES_PATH, ZONES, kwok_nodes
 from longshore.lab.cluster.real.images import image_name
+from longshore.lab.plugin_process import PluginProcess
 from longshore.lab.proof.faults import make_namespace
 from longshore.lab.proof.load import create_pods, delete_pods, make_pods
-from longshore.lab.proof.plugin_process import PluginProcess
 from longshore.lab.proof.pod_watch import PodWatch, Sighting, watching
 from longshore.lab.proof.recheck import misplaced
 from longshore.lab.proof.stage import Stage

@@ -25,9 +25,9 @@ from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, parts
 from longshore.lab.cluster.state import claim_ports
 from longshore.lab.oracle.cases import describe, make_case
 from longshore.lab.oracle.compare import OwnAnswer, answer
+from longshore.lab.plugin_process import PluginProcess
 from longshore.lab.proof.live_case import Json, LiveCase, live_case, surroundings, why_not_live, with_scheduler
 from longshore.lab.proof.own_scheduler import running_scheduler
-from longshore.lab.proof.plugin_process import PluginProcess
 from longshore.lab.proof.pod_watch import PodWatch, watching
 from longshore.lab.proof.stage import RefusedError, Stage
 from longshore.lab.proof.stock_log import LOG_ARGUMENTS, LogTail, final_scores

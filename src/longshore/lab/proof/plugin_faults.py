@@ -20,10 +20,10 @@ from longshore.core.policy import Policy
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, up
+from longshore.lab.plugin_process import PluginProcess
 from longshore.lab.proof.faults import make_namespace
 from longshore.lab.proof.load import delete_pods
 from longshore.lab.proof.plugin_bundles import ModelLink, packing_policy
-from longshore.lab.proof.plugin_process import PluginProcess
 from longshore.lab.proof.pod_watch import watching
 from longshore.lab.proof.recheck import misplaced
 from longshore.lab.proof.scene import Scene

@@ -16,8 +16,8 @@ from longshore.core.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import LocalCluster, api
+from longshore.lab.plugin_process import PluginProcess
 from longshore.lab.proof.live_case import LiveCase
-from longshore.lab.proof.plugin_process import PluginProcess
 from longshore.lab.proof.pod_watch import PodWatch, watching
 from longshore.lab.proof.stage import Stage
 

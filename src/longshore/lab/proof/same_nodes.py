@@ -23,8 +23,8 @@ from longshore.kube.config import load_identity
 from longshore.lab import build
 from longshore.lab.cluster import LocalCluster, api
 from longshore.lab.live_demo import scheduling
+from longshore.lab.plugin_process import PluginProcess
 from longshore.lab.proof.live_case import Json, surroundings, with_scheduler
-from longshore.lab.proof.plugin_process import PluginProcess
 from longshore.lab.proof.pod_watch import PodWatch, watching
 from longshore.lab.proof.same_nodes_round import Round, make_round
 from longshore.lab.proof.stage import RefusedError, Stage

@@ -18,7 +18,6 @@ from longshore.lab.cluster.state import claim_ports
 PROGRAM: Final = "longshore-kube-scheduler"
 FAILPOINT: Final = "LONGSHORE_FAILPOINT"
 _PART = "plugin"
-_PROFILE = build.SOURCE.parent / "scheduler" / "config" / "profile-plugin.yaml"
 _READY_SECONDS = 60.0
 
 
@@ -39,7 +38,7 @@ class PluginProcess:
         Raises:
             LongshoreError: it ends, or is not ready in time.
         """
-        config = msgspec.yaml.decode(_PROFILE.read_bytes())
+        config = delivered_config("profile-plugin")
         config["profiles"][1]["pluginConfig"] = [{"name": "Longshore", "args": arguments}]
         claim_ports(self._cluster.record, [_PART])
         port = self._cluster.record.ports[_PART]
@@ -78,6 +77,13 @@ class PluginProcess:
         identity = replace(load_identity(self._cluster.kubeconfig), server=f"https://127.0.0.1:{port}")
         async with Client(identity) as client:
             return await client.request("GET", path)
+
+
+def delivered_config(name: str) -> dict[str, Any]:
+    """Return a configuration that we deliver, such as `profile-plugin`, to be filled in."""
+    path = build.SOURCE.parent / "scheduler" / "config" / f"{name}.yaml"
+    config: dict[str, Any] = msgspec.yaml.decode(path.read_bytes())
+    return config
 
 
 def read_series(page: str) -> dict[str, float]:
