@@ -33,6 +33,8 @@ def run(*arguments: str) -> int:
         (("--metrics-address", "9090"), "expected HOST:PORT"),
         (("--metrics-address", "127.0.0.1:x"), "expected HOST:PORT"),
         (("--filters", "none"), "unknown filter set"),
+        (("--lease-name", "A B/.."), "got `--lease-name A B/..`"),
+        (("--scheduler-name", ""), "expected small letters"),
     ],
 )
 def test_what_cannot_serve_is_said_with_code_2(

@@ -208,6 +208,17 @@ def test_a_node_that_cannot_be_read_is_a_change_with_a_sentence() -> None:
     assert "Node `a`: field `status.allocatable.cpu`" in change.error
 
 
+def test_a_node_stays_without_annotations_that_cannot_be_read() -> None:
+    notes = {"longshore.dev/latency-ms": "abc", "longshore.dev/gpu-count": "-1", "longshore.dev/cost-per-hour": "2"}
+    (change,) = watched(Cache(), NODES, "ADDED", node("a", 1, annotations=notes))
+    assert change.node is not None
+    assert change.node.readings.latency_ms is None
+    assert change.node.gpu_count == 0
+    assert change.node.cost_per_hour == 2.0
+    assert change.error is not None
+    assert "longshore.dev/latency-ms" in change.error
+
+
 def test_an_object_without_the_fields_of_its_kind_is_a_change_with_a_sentence() -> None:
     odd = Unreadable(wire.ObjectVersion("a", "default", "u", "1"), "Expected `int`, got `str` - at `$.spec.priority`")
     (change,) = watched(Cache(), PODS, "ADDED", odd)

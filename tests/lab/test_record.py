@@ -1,9 +1,18 @@
 """Tests of a recording from the side of a live run: it plays in the simulator with the same pods and lifetimes."""
 
+import asyncio
+
+import pytest
+
 from live_support import LiveRun
 from longshore.core.trace import Create, Delete, Trace
 from longshore.evaluation.series import simulate_trace
+from longshore.kube.client import Client
+from longshore.kube.errors import Unreachable
+from longshore.kube.identity import Identity
 from longshore.kube.trace_file import read_trace, write_trace
+from longshore.lab.record import record
+from longshore.lab.recording import Scope
 
 
 def lifetimes(trace: Trace) -> list[float]:
@@ -30,3 +39,9 @@ def test_a_recorded_run_plays_in_the_simulator(live_run: LiveRun) -> None:
     played = simulate_trace("recorded", trace, "kube-default")
     assert played.metrics["placements"] == 4
     assert played.metrics["unschedulable"] == 0
+
+
+async def test_a_server_that_is_away_is_said_at_once() -> None:
+    async with Client(Identity("http://127.0.0.1:1")) as client:
+        with pytest.raises(Unreachable, match=r"127\.0\.0\.1"):
+            await record(client, Scope(), asyncio.Event(), seconds=1.0)

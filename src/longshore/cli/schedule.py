@@ -1,5 +1,6 @@
 """`longshore schedule`: a scheduler of its own in a live cluster, for pods with its `schedulerName`."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from longshore.store.decisions import DecisionLog
 
 NO_STORE = "none"
+_NAME, _LONGEST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"), 253
+"""Names of objects in an API server."""
 
 
 def register(app: typer.Typer) -> None:
@@ -55,6 +58,9 @@ def schedule(
     from longshore.kube.config import load_identity
 
     host, port = _address(metrics_address)
+    names = {"--scheduler-name": scheduler_name, "--lease-namespace": lease_namespace, "--lease-name": lease_name}
+    for option, name in names.items():
+        _check_name(option, name)
     chosen = find_live_policy(policy, filters)
     identity = load_identity(kubeconfig, context)
     settings = Settings(
@@ -141,6 +147,14 @@ def _open_store(store: str | None) -> "DecisionLog | None":
     where = store or str(default_store())
     check_store(where)
     return DecisionLog(where)
+
+
+def _check_name(option: str, name: str) -> None:
+    from longshore.core.errors import InputError
+
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
+        got = f"got `{option} {name}`, expected small letters, digits, `-` and `.`, at most {_LONGEST_NAME}"
+        raise InputError(got, "for instance `longshore-scheduler`")
 
 
 def _address(text: str) -> tuple[str, int]:

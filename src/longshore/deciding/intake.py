@@ -73,10 +73,11 @@ class Intake:
         return Happening.STORAGE if change.kind in _STORAGE else Happening.CONTEXT
 
     def _take_node(self, change: NodeChange) -> Happening:
+        if change.error is not None:
+            what = "node left out" if change.node is None else "annotation passed over"
+            _log.warning("%s node=%s: %s", what, change.name, change.error)
         if change.node is not None:
             return self._view.put_node(change.node)
-        if change.error is not None:
-            _log.warning("node left out node=%s: %s", change.name, change.error)
         return self._view.drop_node(change.name)
 
     def _take_pod(self, change: PodChange) -> Happening:

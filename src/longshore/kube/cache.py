@@ -74,7 +74,10 @@ class PodChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeChange(NamedTuple):
-    """A node as it is now; None where it is gone, or with an `error` where it cannot be read."""
+    """A node as it is now; None where it is gone, or with an `error` where it cannot be read.
+
+    A node with an `error` is without those of longshore's annotations that cannot be read.
+    """
 
     name: str
     node: Node | None
@@ -264,7 +267,20 @@ class Cache:
             return _Refused(str(error))
 
     def _read_node(self, source: wire.Node, key: str) -> NodeChange:
-        return NodeChange(key, convert.node(source, share=self._share))
+        """Convert a node; what a slip of the pen says about it is not known, and the node itself stays."""
+        problem: str | None = None
+        while True:
+            try:
+                return NodeChange(key, convert.node(source, share=self._share), problem)
+            except ObjectError as error:
+                notes = source.metadata.annotations or {}
+                wrong = [name for name in notes if error.field == convert.annotation_field(name)]
+                if not wrong:
+                    raise
+                problem = problem or str(error)
+                kept = {name: text for name, text in notes.items() if name not in wrong}
+                metadata = msgspec.structs.replace(source.metadata, annotations=kept)
+                source = msgspec.structs.replace(source, metadata=metadata)
 
     def _read_pod(self, source: wire.Pod, key: str) -> PodChange:
         share, meta, status = self._share, source.metadata, source.status

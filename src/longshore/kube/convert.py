@@ -47,6 +47,11 @@ def _unshared(value: Value) -> Value:
     return value
 
 
+def annotation_field(key: str) -> str:
+    """Return how refusals name an annotation."""
+    return f"metadata.annotations[{key}]"
+
+
 def node(source: wire.Node, *, share: Share = _unshared) -> Node:
     """Convert a node; `share` may give back an equal value that is already in memory.
 
@@ -186,7 +191,7 @@ class _Reader:
         except ValueError:
             value = float("nan")
         if not 0 <= value <= LARGEST_NUMBER:
-            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a number from 0 to {LARGEST_NUMBER}")
+            raise self.refuse(annotation_field(key), f"`{text}` is not a number from 0 to {LARGEST_NUMBER}")
         return value
 
     def whole(self, notes: Mapping[str, str], key: str, low: int, high: int) -> int | None:
@@ -194,7 +199,7 @@ class _Reader:
         if text is None:
             return None
         if not (_is_number(text) and low <= int(text) <= high):
-            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a whole number from {low} to {high}")
+            raise self.refuse(annotation_field(key), f"`{text}` is not a whole number from {low} to {high}")
         return int(text)
 
     def whole_list(self, notes: Mapping[str, str], key: str) -> tuple[int, ...] | None:
@@ -203,7 +208,7 @@ class _Reader:
             return None
         parts = text.split(",")
         if not all(_is_number(part) for part in parts):
-            raise self.refuse(f"metadata.annotations[{key}]", f"`{text}` is not a list of device numbers such as `0,1`")
+            raise self.refuse(annotation_field(key), f"`{text}` is not a list of device numbers such as `0,1`")
         return tuple(int(part) for part in parts)
 
 
@@ -300,12 +305,12 @@ def _gpu(read: _Reader, notes: Mapping[str, str]) -> GpuRequest | None:
     if milli is None and count is None:
         if annotations.GPU_MODEL in notes:
             raise read.refuse(
-                f"metadata.annotations[{annotations.GPU_MODEL}]",
+                annotation_field(annotations.GPU_MODEL),
                 f"needs `{annotations.GPU_COUNT}` or `{annotations.GPU_MILLI}` beside it",
             )
         return None
     if milli not in (None, 1000) and count not in (None, 1):
-        raise read.refuse(f"metadata.annotations[{annotations.GPU_MILLI}]", "a share is of one device only")
+        raise read.refuse(annotation_field(annotations.GPU_MILLI), "a share is of one device only")
     models = notes.get(annotations.GPU_MODEL, "")
     return GpuRequest(count or 1, milli or 1000, tuple(sorted(model for model in models.split("|") if model)))
 
@@ -317,7 +322,7 @@ def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower:
     parts = text.split(",")
     if not 2 <= len(parts) <= _MOST_POINTS:
         raise read.refuse(
-            f"metadata.annotations[{annotations.WATTS}]",
+            annotation_field(annotations.WATTS),
             f"needs 2 to {_MOST_POINTS} values, idle first and full last; got {len(parts)}",
         )
     curve = tuple(read.number({annotations.WATTS: part}, annotations.WATTS) or 0.0 for part in parts)
@@ -334,7 +339,7 @@ def _zone_latency(read: _Reader, notes: Mapping[str, str]) -> tuple[tuple[str, f
         name, separator, milliseconds = (piece.strip() for piece in part.partition("="))
         if not name or not separator or name in found:
             reason = f"`{text}` is not a list of zones, each once, such as `zone-a=0.4,zone-b=1.8`"
-            raise read.refuse(f"metadata.annotations[{key}]", reason)
+            raise read.refuse(annotation_field(key), reason)
         found[name] = read.number({key: milliseconds}, key) or 0.0
     return tuple(sorted(found.items()))
 

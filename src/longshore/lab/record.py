@@ -27,6 +27,7 @@ async def record(
     Raises:
         ApiError: the cluster cannot be read.
     """
+    await client.request("GET", "/version")  # who cannot be reached is said at once: a watch would try for ever
     recorder, synced = Recorder(scope), asyncio.Event()
     started = time.monotonic()
 
