@@ -73,7 +73,7 @@ demo-cluster: setup controlplane  ## a real cluster: test1 placed by a policy tr
 demo-kube-scheduler: setup controlplane  ## the same inside kube-scheduler, by its profile `longshore`; then the policy is destroyed
 	@$(LONGSHORE) demo-kube-scheduler
 
-test: setup-all lint type imports docs-check packages controlplane unit go-test  ## every check and every test
+test: setup-all lint type imports docs-check packages controlplane unit go-test go-compat  ## every check and every test
 	$(say) 'all green'
 
 lint: setup-all  ## ruff
