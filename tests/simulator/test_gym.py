@@ -215,15 +215,19 @@ def test_many_go_on_where_a_new_trace_needs_larger_tables() -> None:
 
 def test_nothing_is_compiled_again_for_another_seed() -> None:
     env, envs = make(), make_many(3)
-    for seed in range(4):
+
+    def programs_after(seed: int) -> list[int]:
         env.reset(seed=seed)
         env.step(np.int64(0))
         envs.reset(seed=seed)
         envs.step(np.zeros(3, np.int64))
+        return [program._cache_size() for program in programs_of(env)]
+
+    # Other tests of this process share the programs, and may have compiled them for other sizes: what counts is growth.
+    first = programs_after(0)
     assert programs_of(env) is programs_of(envs)
-    assert programs_of(env).reset._cache_size() == 1
-    assert programs_of(env).step._cache_size() == 1
-    assert programs_of(env).step_many._cache_size() == 1
+    for seed in range(1, 4):
+        assert programs_after(seed) == first
 
 
 def test_observations_of_clusters_without_gpus_leave_gpus_in_detail_out() -> None:
