@@ -4,27 +4,22 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from longshore.lab import build
-from longshore.lab.cluster import ClusterOptions, LocalCluster, cluster_names, down, up
+from longshore.lab.cluster import ClusterOptions, LocalCluster, cluster_names, down, temporary
 from longshore.lab.cluster.api import answers, call, until
 
 _TEST_NAME = re.compile(r"test-(\d+)-[0-9a-f]+")
 
 
-@contextmanager
-def running_cluster(**options: Any) -> Iterator[LocalCluster]:
+def running_cluster(**options: Any) -> AbstractContextManager[LocalCluster]:
     """Give a cluster of one's own, for tests that break or fill it; `options` are those of ClusterOptions."""
-    cluster = up(ClusterOptions(name=f"test-{os.getpid()}-{uuid.uuid4().hex[:8]}", **options))
-    try:
-        yield cluster
-    finally:
-        down(cluster.name)
+    return temporary(ClusterOptions(name=f"test-{os.getpid()}-{uuid.uuid4().hex[:8]}", **options))
 
 
 @contextmanager

@@ -61,7 +61,8 @@ func addUp(sums, rows []float32) {
 	}
 }
 
-// findMost writes the largest of the columns of some rows, at least one.
+// findMost writes the largest of the columns of some rows, at least one. What is not a number may be lost on the way;
+// the row that it comes from has it in its own score.
 func findMost(most, rows []float32) {
 	width := len(most)
 	copy(most, rows[:width])

@@ -23,15 +23,14 @@ def run(*arguments: str) -> int:
 
 
 @contextlib.contextmanager
-def no_cluster(**_options: Any) -> Iterator[None]:
+def no_cluster(*_given: Any, **_options: Any) -> Iterator[None]:
     yield None
 
 
 @pytest.fixture(autouse=True)
 def without_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_oracle, "cluster_without_controllers", no_cluster)
-    monkeypatch.setattr(cluster, "up", lambda *_: None)
-    monkeypatch.setattr(cluster, "down", lambda *_: None)
+    monkeypatch.setattr(cluster, "temporary", no_cluster)
 
 
 @pytest.fixture

@@ -102,18 +102,19 @@ def changing_nodes(
     import asyncio
     import os
 
-    from longshore.lab.cluster import ClusterOptions, down, up
+    from longshore.lab.cluster import ClusterOptions, temporary
     from longshore.lab.proof.changing_nodes import prove_changing_nodes
 
-    name = f"changing-{os.getpid()}"
     options = ClusterOptions(
-        name=name, nodes=nodes, real_nodes=real_nodes, node_cpu="16", node_memory="64Gi", has_scheduler=False
+        name=f"changing-{os.getpid()}",
+        nodes=nodes,
+        real_nodes=real_nodes,
+        node_cpu="16",
+        node_memory="64Gi",
+        has_scheduler=False,
     )
-    cluster = up(options, note)
-    try:
+    with temporary(options, note) as cluster:
         result = asyncio.run(prove_changing_nodes(cluster, policy, pods, seed, changes=changes))
-    finally:
-        down(name)
 
     def render() -> None:
         for each in result.wrong[:3]:

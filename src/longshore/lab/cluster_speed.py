@@ -8,8 +8,8 @@ all alike. Only ratios within one run mean anything.
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from longshore.core.errors import InputError, UnknownNameError
 from longshore.kube.client import Client
-from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, up
+from longshore.lab.cluster import ClusterOptions, LocalCluster, api, temporary
 from longshore.lab.cluster.processes import memory_bytes
 from longshore.lab.cluster_speed_metrics import Histogram, quantile, total
 from longshore.lab.cluster_speed_modes import (
@@ -254,14 +254,9 @@ async def _read_memory(cluster: LocalCluster, client: Client, count: int) -> Mem
     return Memory(cluster.options.nodes, count, synced, decided, MEMORY_DECISIONS, took)
 
 
-@contextmanager
-def _cluster(nodes: int, tell: Tell) -> Iterator[LocalCluster]:
+def _cluster(nodes: int, tell: Tell) -> AbstractContextManager[LocalCluster]:
     tell(f"starting a cluster of {nodes} nodes")
-    cluster = up(ClusterOptions(name=f"speed-{os.getpid()}-{nodes}", nodes=nodes, has_scheduler=False))
-    try:
-        yield cluster
-    finally:
-        down(cluster.name)
+    return temporary(ClusterOptions(name=f"speed-{os.getpid()}-{nodes}", nodes=nodes, has_scheduler=False))
 
 
 def _measure_size(cluster: LocalCluster, options: SpeedOptions, finished: Callable[[Run], None]) -> None:

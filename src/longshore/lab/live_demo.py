@@ -3,14 +3,14 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from longshore.core.errors import LongshoreError
 from longshore.core.trace import Trace
 from longshore.evaluation.timeline import window
-from longshore.lab.cluster import ClusterOptions, LocalCluster, down, up
+from longshore.lab.cluster import ClusterOptions, LocalCluster, temporary
 from longshore.lab.cluster.local import last_lines
 from longshore.lab.cluster.state import PartRecord
 from longshore.lab.workload.ground import Wishes
@@ -44,14 +44,11 @@ class Demo:
         return build_workload(self.workload, {}).trace(self.seed)
 
 
-@contextmanager
-def empty_cluster(name: str, tell: Callable[[str], None], *, has_scheduler: bool = True) -> Iterator[LocalCluster]:
+def empty_cluster(
+    name: str, tell: Callable[[str], None], *, has_scheduler: bool = True
+) -> AbstractContextManager[LocalCluster]:
     """Give a cluster without nodes, with stock kube-scheduler or none; it is taken down afterwards."""
-    cluster = up(ClusterOptions(name=name, nodes=0, has_scheduler=has_scheduler), tell)
-    try:
-        yield cluster
-    finally:
-        down(name)
+    return temporary(ClusterOptions(name=name, nodes=0, has_scheduler=has_scheduler), tell)
 
 
 @contextmanager

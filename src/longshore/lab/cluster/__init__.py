@@ -6,8 +6,8 @@ cluster.kubeconfig_for("longshore-scheduler")   # least privilege, from deploy/r
 down("longshore")
 """
 
-from longshore.lab.cluster.lifecycle import down, find, up
+from longshore.lab.cluster.lifecycle import down, find, temporary, up
 from longshore.lab.cluster.local import LocalCluster
 from longshore.lab.cluster.state import ClusterOptions, cluster_names
 
-__all__ = ["ClusterOptions", "LocalCluster", "cluster_names", "down", "find", "up"]
+__all__ = ["ClusterOptions", "LocalCluster", "cluster_names", "down", "find", "temporary", "up"]

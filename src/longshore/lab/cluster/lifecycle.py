@@ -2,7 +2,8 @@
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from longshore.core.errors import LongshoreError
 from longshore.kube.client import Client
@@ -57,6 +58,16 @@ def down(name: str = state.DEFAULT_NAME) -> bool:
     """Stop every process of a cluster and remove its folder; return whether there was something."""
     with state.lock(name):
         return _take_down(name)
+
+
+@contextmanager
+def temporary(options: ClusterOptions, tell: Tell = lambda _: None) -> Iterator[LocalCluster]:
+    """Give a cluster that is taken down afterwards, whatever happens; errors as of `up`."""
+    cluster = up(options, tell)
+    try:
+        yield cluster
+    finally:
+        down(cluster.name)
 
 
 def _refuse_existing(name: str) -> None:

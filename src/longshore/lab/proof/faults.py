@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,7 @@ from longshore.core.errors import LongshoreError
 from longshore.deciding import failpoints
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, up
+from longshore.lab.cluster import ClusterOptions, LocalCluster, api, temporary
 from longshore.lab.cluster.nodes import NODES_PATH, create_nodes, kwok_nodes
 from longshore.lab.proof.held_client import HeldClient
 from longshore.lab.proof.load import delete_pods
@@ -63,15 +63,10 @@ class FaultResult:
         return is_whole and self.recovery_seconds <= MAX_RECOVERY_SECONDS
 
 
-@contextlib.contextmanager
-def fault_cluster(name: str | None = None) -> Iterator[LocalCluster]:
+def fault_cluster(name: str | None = None) -> contextlib.AbstractContextManager[LocalCluster]:
     """Give a cluster for faults, without stock kube-scheduler; it holds some 400 of the pods."""
     name = name or f"faults-{os.getpid()}"
-    cluster = up(ClusterOptions(name=name, nodes=20, node_cpu="16", node_memory="64Gi", has_scheduler=False))
-    try:
-        yield cluster
-    finally:
-        down(cluster.name)
+    return temporary(ClusterOptions(name=name, nodes=20, node_cpu="16", node_memory="64Gi", has_scheduler=False))
 
 
 async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_leader: bool = False) -> FaultResult:

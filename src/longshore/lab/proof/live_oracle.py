@@ -21,7 +21,7 @@ from longshore.core.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab import build
-from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, parts, up
+from longshore.lab.cluster import ClusterOptions, LocalCluster, api, parts, temporary
 from longshore.lab.cluster.state import claim_ports
 from longshore.lab.oracle.cases import describe, make_case
 from longshore.lab.oracle.compare import OwnAnswer, answer
@@ -144,15 +144,13 @@ def best_of(totals: dict[str, int]) -> set[str]:
 @contextlib.contextmanager
 def cluster_without_controllers(name: str | None = None, *, has_stock: bool = True) -> Iterator[LocalCluster]:
     """Give a cluster of API server and stock kube-scheduler alone: nobody else changes or tidies a case's objects."""
-    cluster = up(ClusterOptions(name=name or f"proof-{os.getpid()}", nodes=0, has_scheduler=False))
-    try:
+    options = ClusterOptions(name=name or f"proof-{os.getpid()}", nodes=0, has_scheduler=False)
+    with temporary(options) as cluster:
         for part in ("kube-controller-manager", "kwok"):
             cluster.stop_part(part)
         if has_stock:
             _start_stock(cluster)
         yield cluster
-    finally:
-        down(cluster.name)
 
 
 def _start_stock(cluster: LocalCluster) -> None:

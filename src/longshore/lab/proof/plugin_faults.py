@@ -9,7 +9,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ import msgspec
 from longshore.core.policy import Policy
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import ClusterOptions, LocalCluster, api, down, up
+from longshore.lab.cluster import ClusterOptions, LocalCluster, api, temporary
 from longshore.lab.plugin_process import PluginProcess
 from longshore.lab.proof.faults import make_namespace
 from longshore.lab.proof.load import delete_pods
@@ -132,15 +132,10 @@ class PluginFaultResult:
         return is_whole and self.is_same_process and self.failed_seconds <= MAX_FAILED_SECONDS and not self.missing
 
 
-@contextlib.contextmanager
-def plugin_fault_cluster(name: str | None = None) -> Iterator[LocalCluster]:
+def plugin_fault_cluster(name: str | None = None) -> contextlib.AbstractContextManager[LocalCluster]:
     """Give a cluster without a scheduler that holds more than 1,000 of the pods."""
     name = name or f"plugin-faults-{os.getpid()}"
-    cluster = up(ClusterOptions(name=name, nodes=50, node_cpu="64", node_memory="256Gi", has_scheduler=False))
-    try:
-        yield cluster
-    finally:
-        down(cluster.name)
+    return temporary(ClusterOptions(name=name, nodes=50, node_cpu="64", node_memory="256Gi", has_scheduler=False))
 
 
 async def run_plugin_fault(cluster: LocalCluster, name: str, fault: Fault, num_pods: int) -> PluginFaultResult:
