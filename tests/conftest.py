@@ -1,7 +1,10 @@
 """What all tests share: how a missing component is answered, and hypothesis' settings."""
 
+import gc
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -26,6 +29,23 @@ def answer_missing_component(name: str, provided_by: str, is_there: bool) -> Non
     if os.environ.get("CI"):
         pytest.fail(f"{message} (in CI a missing component is a failure)", pytrace=False)
     pytest.skip(message)
+
+
+MOST_MAPS = 20_000
+"""Pieces of memory that a test process may hold before compiled programs are thrown away: Linux ends a process at
+65,530 without a word, and every program that JAX compiles takes about fourteen."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def room_for_programs() -> Iterator[None]:
+    """After a module, forget compiled programs where they have become many: the whole suite compiles thousands."""
+    yield
+    maps = Path("/proc/self/maps")
+    if "jax" in sys.modules and maps.exists() and len(maps.read_bytes().splitlines()) > MOST_MAPS:
+        import jax
+
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(scope="session")
