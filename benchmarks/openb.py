@@ -1,12 +1,14 @@
 """The learned rows of the outside tables: trains the policies, joins them into the bundles, draws their front.
 
     python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
+    python benchmarks/openb.py refine --data DIR --out runs/openb [--only allocation-0,power-0] [--seed 0]
     python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
     python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
 
 `train` plays varied mixes of the default list's pods; three trainings for each of three goals go side by side in one
 program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
-part of the plan; the one after the first goes on from what OUT holds. `select` takes, for each goal, the training that
+part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
+one training after the other, about half an hour each on one core. `select` takes, for each goal, the training that
 does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
 `front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
@@ -35,6 +37,7 @@ from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_al
 from longshore.training import filling  # noqa: E402
 from longshore.training.export import versions, write_policy  # noqa: E402
 from longshore.training.filling_bundle import TERMS, envelope_of, make_policy  # noqa: E402
+from longshore.training.filling_refine import Refinement, refine  # noqa: E402
 
 SELECTION_SEEDS = range(1000, 1004)
 """Arrival orders by which trainings are chosen; reports are on 42 to 51."""
@@ -60,6 +63,12 @@ PLAN: Sequence[tuple[Mapping[str, filling.Goal], filling.Schedule]] = (
     (LAST_GOALS, filling.Schedule((filling.Stage(2, 110, 0.2),), mixes=8)),
 )
 """All goals on a quarter of the cluster; then some on half of it and on more mixes, which takes the noise out."""
+REFINED_GOALS: Mapping[str, filling.Goal] = {
+    "allocation": {"allocated": (0, 0, 3, 3, 3, 10)},
+    "power": {"allocated": (0, 0, 1.5, 1.5, 1.5, 0.5), "watts": (-1, -0.8, -1.2, 0, 0, 0)},
+    "nodes": {"allocated": (0, 0, 40, 2, 0.4, 0.1), "nodes_on": (-6, -2, -1.5, 0, 0, 0)},
+}
+REFINEMENT = (Refinement(every=8, generations=80, deviation=0.08), Refinement(4, 60, 0.05, mixes=6))
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
 
 
@@ -88,6 +97,23 @@ def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts:
         for file, tensors in zip(files, found, strict=True):
             save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, file)
         log.write(out / "log.json", seed, repr(schedule), is_first=not part)
+
+
+def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: int) -> None:
+    """Go on from the trainings in OUT, and write over them."""
+    nodes, pods, sets = read_nodes(data), read_pods(data, "default"), _model_sets(data)
+    for path in sorted(out.glob("*-*.safetensors")):
+        name = path.stem
+        if only and name not in only:
+            continue
+        goal, number = name.rsplit("-", 1)
+        stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in REFINEMENT]
+        log = _Log([name])
+        tensors = refine(
+            nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, load_file(path), log.add
+        )
+        save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, path)
+        log.write(out / f"{name}.json", seed, repr(REFINEMENT), is_first=True)
 
 
 class _Log:
@@ -268,7 +294,7 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("train", "select", "front"):
+    for name in ("train", "refine", "select", "front"):
         one = commands.add_parser(name)
         one.add_argument("--data", type=Path, required=True)
         one.add_argument("--out", type=Path, required=True)
@@ -276,6 +302,10 @@ def main() -> None:
             one.add_argument("--trainings", type=int, default=3)
             one.add_argument("--seed", type=int, default=0)
             one.add_argument("--parts", default="0,1", help="which parts of the plan, in order")
+            one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
+        elif name == "refine":
+            one.add_argument("--only", default="", help="which trainings, such as allocation-0; all without it")
+            one.add_argument("--seed", type=int, default=0)
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
         elif name == "select":
             one.add_argument("--runs", type=Path, required=True)
@@ -286,6 +316,8 @@ def main() -> None:
     if given.command == "train":
         parts = [int(one) for one in given.parts.split(",")]
         train(given.data, given.out, given.trainings, given.seed, given.shorten, parts)
+    elif given.command == "refine":
+        refine_all(given.data, given.out, [one for one in given.only.split(",") if one], given.seed, given.shorten)
     elif given.command == "select":
         select(given.data, given.runs, given.out)
     else:

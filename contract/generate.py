@@ -40,6 +40,14 @@ FEATURE_TOLERANCE, SCORE_TOLERANCE = 1e-6, 1e-5
 TRAINED = ("openb", "openb-power")
 """Bundles of the repository that are part of the contract too."""
 
+PREFERENCES: dict[str, dict[str, float]] = {
+    "deepsets-dial": {"ee": 3.0, "lb": 0.5},
+    "kinds": {"watts": 2.0},
+    "openb": {"watts": 1.0, "fragmentation": 0.25},
+}
+"""Weights that these bundles are asked with besides their own, in a file that both sides read."""
+PREFERENCES_FILE = FOLDER / "preferences.json"
+
 
 def contract_policies() -> dict[str, Policy]:
     """Networks of every kind with random weights, over all features that both sides know."""
@@ -138,6 +146,7 @@ def files() -> dict[Path, bytes]:
         for file, data in write_bundle(policy).items()
         if file != CARD_FILE
     }
+    written[PREFERENCES_FILE] = json.dumps(PREFERENCES, indent=2).encode() + b"\n"
     written[CASES_FILE] = b"".join(lines(NUM_CASES, 0))
     return written
 
@@ -149,7 +158,7 @@ def lines(count: int, seed: int) -> Iterator[bytes]:
     while found < count:
         case = make_case(seed, index)
         index += 1
-        expected = answer(case, bundles)
+        expected = answer(case, bundles, PREFERENCES)
         if expected is not None:
             found += 1
             yield _line(case | {"expected": expected})

@@ -20,6 +20,12 @@ VALUES: dict[str, tuple[str, ...]] = {
     "model in a ConfigMap": ("model.configMap=longshore-model",),
     "model in a claim": ("model.persistentVolumeClaim=models",),
     "model in an image": ("model.image=models/packing:3",),
+    "model from a registry": (
+        "model.registry.url=https://models.example:8443/models/el-rl/live/",
+        "model.registry.tokenSecret=models-token",
+        "model.registry.caConfigMap=models-ca",
+        "pluginArguments.preference.watts=1",
+    ),
     "everything on": (
         *ALL_ON,
         "model.configMap=longshore-model",

@@ -71,5 +71,11 @@ def test_contract_has_clusters_of_many_sizes() -> None:
     assert len(sizes) > 15
 
 
+def test_contract_has_scores_of_other_weights_than_the_bundles_own() -> None:
+    for name in json.loads((CONTRACT / "preferences.json").read_text(encoding="utf-8")):
+        own, other = ([case["expected"][key][name] for case in cases()] for key in ("scores", "preferred"))
+        assert own != other, name
+
+
 def test_contract_stays_small() -> None:
     assert sum(path.stat().st_size for path in CONTRACT.rglob("*") if path.is_file()) < 2_000_000

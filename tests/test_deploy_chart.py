@@ -103,6 +103,40 @@ def test_arguments_of_the_plugin_come_from_the_values() -> None:
     }
 
 
+def test_a_registry_takes_the_place_of_the_folder() -> None:
+    text = rendered(*VALUES["model from a registry"])
+    config = yaml.safe_load(only(text, "ConfigMap")["data"]["config.yaml"])
+    assert config["profiles"][0]["pluginConfig"][0]["args"] == {
+        "registry": {
+            "url": "https://models.example:8443/models/el-rl/live/",
+            "cacheFolder": "/var/cache/longshore",
+            "pollInterval": "30s",
+            "tokenFile": "/var/run/longshore/token/token",
+            "caFile": "/var/run/longshore/ca/ca.crt",
+        },
+        "preference": {"watts": 1},
+    }
+    pod = only(text, "Deployment")["spec"]["template"]["spec"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert mounts["cache"] == "/var/cache/longshore"
+    assert {"registry-token", "registry-ca"} <= {volume["name"] for volume in pod["volumes"]} & set(mounts)
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [
+        ("https://m/live/", 443),
+        ("http://m.example/live/", 80),
+        ("https://[fd00::1]:8443/live", 8443),
+        ("http://m:81", 81),
+    ],
+)
+def test_the_registry_may_be_gone_to(url: str, port: int) -> None:
+    policy = only(rendered(f"model.registry.url={url}", "model.registry.allowPlainHTTP=true"), "NetworkPolicy")
+    assert {"port": port} in policy["spec"]["egress"][1]["ports"]
+    assert len(only(rendered(), "NetworkPolicy")["spec"]["egress"]) == 1
+
+
 @pytest.mark.parametrize("name", [name for name, values in VALUES.items() if "mode=standalone" not in values])
 def test_longshore_finds_no_error_in_the_configuration(name: str) -> None:
     text = only(rendered(*VALUES[name]), "ConfigMap")["data"]["config.yaml"]
@@ -164,6 +198,11 @@ def test_two_releases_do_not_share_a_name() -> None:
         (("priorityClass.value=2000000000",), "/priorityClass/value.*maximum"),
         (("podDisruptionBudget.maxUnavailable=0",), "/podDisruptionBudget/maxUnavailable"),
         (("model.configMap=a", "model.image=b"), "model: got configMap and image, expected one of them"),
+        (("model.configMap=a", "model.registry.url=https://m/"), "model: got configMap and registry, expected one"),
+        (("model.registry.url=m/live",), "/model/registry/url.*does not match pattern"),
+        (("model.registry.url=https://m/", "mode=standalone"), "model.registry: got an address with mode standalone"),
+        (("model.registry.url=http://m/",), "model.registry.url: got http://m/, expected https, or allowPlainHTTP: true"),
+        (("pluginArguments.preference.watts=-1",), "/pluginArguments/preference/watts.*minimum"),
         (("shadow=true",), "shadow: got true without decisionLog"),
         (("shadow=true", "mode=standalone"), "shadow: got true with mode standalone"),
     ],

@@ -53,10 +53,16 @@ def device_clusters(count: int) -> tuple[Cluster, ...]:
 
 @lru_cache(maxsize=1)
 def share_clusters() -> tuple[Cluster, ...]:
-    """Make clusters for pods that want shares of a GPU, of many sizes, on nodes of every size."""
+    """Make clusters for pods that want shares of a GPU, of many sizes, on nodes of every size, free or partly used."""
     nodes = [make_node(f"node-{size}").gpu(size, "T4") for size in (1, 2, 4, 8)]
-    encodings = (encode(make_snapshot(*nodes, make_pod("p").gpu(1, milli)), padded_nodes=5) for milli in SHARES)
-    return _uniform((encoded, 0) for encoded in encodings)
+    found = []
+    for milli in SHARES:
+        held = make_pod("held").gpu(1, milli).on("node-2", (0,))
+        for pod, bound in ((make_pod("p").gpu(1, milli), ()), (make_pod("p").gpu(1, 10), (held,))):
+            encoded = encode(make_snapshot(*nodes, pod, *bound), padded_nodes=5)
+            waiting = next(one for one in encoded.snapshot.pods if one.name == "p")
+            found.append((encoded, encoded.class_of(waiting)))
+    return _uniform(found)
 
 
 def _uniform(found: Iterable[tuple[Encoded, int]]) -> tuple[Cluster, ...]:

@@ -3,6 +3,7 @@ package inference
 import (
 	"context"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -19,8 +20,12 @@ type class struct {
 	tick    uint64
 	used    uint64
 	rows    []float32 // [nodes, features]
-	first   []float32 // [nodes, width of the first layer]
-	outside []uint16  // by node: features outside of what was met in training
+	// What the first layer makes of the rows, as far as these depend on the node and the pod alone: [nodes, its width].
+	first          []float32
+	matrix, vector []float32 // of that layer
+	// Features outside of what was met in training, by node and in all.
+	outside    []uint16
+	allOutside int
 }
 
 // classOf returns the class of a pod, made on first use.
@@ -80,20 +85,11 @@ func (s *Scorer) room() *class {
 
 // bringUp computes again what is stale of a class.
 func (s *Scorer) bringUp(ctx context.Context, of *class) {
-	features := len(s.model.features)
-	s.stale = s.stale[:0]
 	isNew := of.frame != s.frame
 	if isNew {
-		of.facts.compareAll(s)
-		of.rows = zeroed(of.rows, features*len(s.nodes))
-		if first := s.model.program.firstLayer; first != nil {
-			of.first = zeroed(of.first, first.width*len(s.nodes))
-		}
-		if cap(of.outside) < len(s.nodes) {
-			of.outside = make([]uint16, len(s.nodes))
-		}
-		of.outside = of.outside[:len(s.nodes)]
+		s.begin(of)
 	}
+	s.stale = s.stale[:0]
 	for i, changed := range s.changed {
 		if isNew || changed > of.tick {
 			s.stale = append(s.stale, i)
@@ -101,10 +97,37 @@ func (s *Scorer) bringUp(ctx context.Context, of *class) {
 	}
 	s.view = view{&s.largest[0], of.facts, s.typical}
 	s.current = of
+	of.allOutside -= s.staleOutside(of)
 	s.inParallel(ctx, (len(s.stale)+renewSize-1)/renewSize, fewPieces, s.renewPieces)
+	of.allOutside += s.staleOutside(of)
 	if ctx.Err() == nil { // else some of it is not done, and is to be looked at again
 		of.frame, of.tick = s.frame, s.tick
 	}
+}
+
+// begin makes room for what is kept of a class.
+func (s *Scorer) begin(of *class) {
+	of.facts.compareAll(s)
+	of.rows = zeroed(of.rows, len(s.model.features)*len(s.nodes))
+	of.outside, of.allOutside = zeroed(of.outside, len(s.nodes)), 0
+	layer := s.model.program.firstLayer
+	if layer == nil {
+		return
+	}
+	of.first = zeroed(of.first, layer.width*len(s.nodes))
+	of.matrix, of.vector = layer.matrix, layer.vector
+	if layer.weights >= 0 { // of the kind of pod
+		weights := slices.Clone(s.run.data[layer.weights])
+		of.matrix, of.vector = weights[:len(weights)-1], weights[len(weights)-1:]
+	}
+}
+
+func (s *Scorer) staleOutside(of *class) int {
+	total := 0
+	for _, at := range s.stale {
+		total += int(of.outside[at])
+	}
+	return total
 }
 
 // renewPiece computes some stale nodes again.
@@ -136,76 +159,8 @@ func (s *Scorer) renew(of *class, at int) {
 	}
 	of.outside[at] = outside
 	if layer := m.program.firstLayer; layer != nil {
-		sum := of.first[at*layer.width:][:layer.width]
-		copy(sum, layer.vector)
-		for _, places := range [...][]int{m.still, m.moving} {
-			for _, i := range places {
-				addTimes(sum, row[i], layer.matrix[i*layer.width:][:layer.width])
-			}
-		}
+		// What depends on other nodes is 0 in this row, and comes later.
+		first := of.first[at*layer.width:][:layer.width]
+		addProducts(first, of.vector, row, of.matrix, 1, len(row), layer.width)
 	}
-}
-
-// prepare puts what is the same for all nodes where the network reads it.
-func (s *Scorer) prepare(of *class) {
-	m, p := s.model, s.model.program
-	copy(s.run.data[p.preference], m.preference)
-	copy(s.run.data[p.podKind], of.podKind[:])
-	s.run.data[p.rows] = of.rows
-	if p.firstLayer == nil {
-		return
-	}
-	s.ofOthers = zeroed(s.ofOthers, p.firstLayer.width)
-	for _, i := range m.cluster {
-		value := float32(m.features[i].cluster(&s.facts))
-		addTimes(s.ofOthers, value, p.firstLayer.matrix[i*p.firstLayer.width:][:p.firstLayer.width])
-	}
-}
-
-// complete adds to what is kept of some nodes what depends on others.
-func (s *Scorer) complete(from, to int) {
-	m, p := s.model, s.model.program
-	of, features := s.current, len(m.features)
-	if p.firstLayer == nil {
-		for _, i := range m.cluster {
-			value := float32(m.features[i].cluster(&s.facts))
-			for at := from; at < to; at++ {
-				of.rows[at*features+i] = value
-			}
-		}
-		for _, i := range m.others {
-			column := s.others[m.features[i].others]
-			for at := from; at < to; at++ {
-				of.rows[at*features+i] = float32(column[at])
-			}
-		}
-		return
-	}
-	width := p.firstLayer.width
-	for at := from; at < to; at++ {
-		sum, kept := s.run.data[p.firstLayer.output][at*width:][:width], of.first[at*width:][:width]
-		sumInto(sum, kept, s.ofOthers)
-		for _, i := range m.others {
-			addTimes(sum, float32(s.others[m.features[i].others][at]), p.firstLayer.matrix[i*width:][:width])
-		}
-	}
-}
-
-// shareOutside returns the share of the values that were read of the feasible nodes which are outside of the envelope.
-func (s *Scorer) shareOutside(of *class) float32 {
-	m, total := s.model, 0
-	for _, i := range m.cluster {
-		if value := float32(m.features[i].cluster(&s.facts)); value < m.low[i] || value > m.high[i] {
-			total += len(s.index)
-		}
-	}
-	for _, at := range s.index {
-		total += int(of.outside[at])
-		for _, i := range m.others {
-			if value := float32(s.others[m.features[i].others][at]); value < m.low[i] || value > m.high[i] {
-				total++
-			}
-		}
-	}
-	return float32(total) / float32(len(s.index)*len(m.features))
 }

@@ -2,7 +2,6 @@ package inference
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -18,51 +17,21 @@ type largest struct {
 	hasDevices          bool
 }
 
-// clusterFacts is what runs on all nodes together.
-type clusterFacts struct {
-	cpuMean, cpuMost, cpuLeast, cpuDeviation, memoryMean, onShare float64
-}
-
 // sync takes up what changed on the nodes since the last pod.
 func (s *Scorer) sync(all []fwk.NodeInfo, readings Readings) {
 	s.tick++
-	if !s.isSameList(all) {
+	if !s.findTouched(all) {
 		s.relist(all)
 	}
-	isNewFrame, hasNewReadings := len(s.largest) == 0, readings.number != s.readingsNumber
+	hasNewReadings := readings.number != s.readingsNumber
 	s.readingsNumber = readings.number
-	hasNewZones := hasNewReadings
-	for i, info := range all {
-		n := &s.nodes[i]
-		if n.info != info {
-			n.info = info
-		}
-		isRead := hasNewReadings && s.takeReading(n, readings)
-		if info.GetGeneration() == n.generation {
-			if isRead {
-				s.changed[i] = s.tick
-			}
-			continue
-		}
-		s.changed[i] = s.tick
-		if info.Node() != n.object {
-			n.object = info.Node()
-			facts, annotated := s.factsOf(info), annotatedReading(n.object.Annotations)
-			if !facts.equal(&n.nodeFacts) || n.watts == nil {
-				n.nodeFacts, isNewFrame = facts, true
-			}
-			hasNewZones = hasNewZones || !maps.Equal(n.annotated.ZoneLatencyMillis, annotated.ZoneLatencyMillis)
-			n.annotated = annotated
-			s.takeReading(n, readings)
-		}
-		n.takeState(info)
-		if s.model.reads.gpus {
-			n.bookDevices(info.GetPods(), s.held, nil)
-		}
-		if s.model.reads.typical {
-			s.typical.add(n, info.GetPods())
-		}
-		s.cpuUsed[i], s.memoryUsed[i], s.isOn[i] = n.cpuUsed, n.memoryUsed, bit(n.numPods > 0)
+	if hasNewReadings {
+		s.takeReadings(readings)
+	}
+	isNewFrame, hasNewZones := len(s.largest) == 0, hasNewReadings
+	for _, at := range s.touched {
+		isOther, hasOtherZones := s.syncNode(int(at), all[at], readings)
+		isNewFrame, hasNewZones = isNewFrame || isOther, hasNewZones || hasOtherZones
 	}
 	if isNewFrame {
 		s.newFrame()
@@ -70,66 +39,100 @@ func (s *Scorer) sync(all []fwk.NodeInfo, readings Readings) {
 		s.numberZones()
 	}
 	s.renewDevices(isNewFrame)
-	s.poolCluster()
+	s.facts = s.usage.pool()
 }
 
-// isSameList says whether the nodes are those of the last time, in the same order.
-func (s *Scorer) isSameList(all []fwk.NodeInfo) bool {
+// findTouched finds the nodes that may have changed; false where they are others, or come in another order.
+func (s *Scorer) findTouched(all []fwk.NodeInfo) bool {
 	if len(all) != len(s.nodes) {
 		return false
 	}
+	s.touched = s.touched[:0]
+	infos, generations := s.roster.infos[:len(all)], s.generations[:len(all)]
 	for i, info := range all {
-		// A generation belongs to one state of one node: only others can be of another name.
-		if info.GetGeneration() != s.nodes[i].generation && info.Node().Name != s.nodes[i].name {
+		// A generation belongs to one state of one node. The node itself, which is often in no near cache, is not read
+		// but for that.
+		if own := ownOf(info); own != nil && own == infos[i] && own.Generation == generations[i] {
+			continue
+		}
+		if info.Node().Name != s.nodes[i].name {
 			return false
 		}
+		s.touched = append(s.touched, int32(i))
 	}
 	return true
 }
 
+// takeReadings gives every node its new reading.
+func (s *Scorer) takeReadings(readings Readings) {
+	for i := range s.nodes {
+		if s.takeReading(&s.nodes[i], readings) {
+			s.changed[i] = s.tick
+		}
+	}
+}
+
+// syncNode takes up what changed on a node, and says whether the node itself is another, and whether its zones are.
+func (s *Scorer) syncNode(at int, info fwk.NodeInfo, readings Readings) (isOther, hasOtherZones bool) {
+	n := &s.nodes[at]
+	n.info = info
+	s.roster.replace(int32(at), ownOf(info))
+	if info.GetGeneration() == s.generations[at] {
+		return false, false
+	}
+	s.generations[at], s.changed[at] = info.GetGeneration(), s.tick
+	if info.Node() != n.object {
+		n.object = info.Node()
+		facts, annotated := s.factsOf(info), annotatedReading(n.object.Annotations)
+		if !facts.equal(&n.nodeFacts) || n.watts == nil {
+			n.nodeFacts, isOther = facts, true
+		}
+		hasOtherZones = !maps.Equal(n.annotated.ZoneLatencyMillis, annotated.ZoneLatencyMillis)
+		n.annotated = annotated
+		s.takeReading(n, readings)
+	}
+	n.takeState(info)
+	if s.model.reads.gpus {
+		n.bookDevices(info.GetPods(), s.held, nil)
+	}
+	if s.model.reads.typical {
+		s.typical.add(n, info.GetPods())
+	}
+	s.usage.take(at, n)
+	return isOther, hasOtherZones
+}
+
 // relist makes room for other nodes; what is known of those that stay is kept.
 func (s *Scorer) relist(all []fwk.NodeInfo) {
-	before, beforeChanged := s.nodes, s.byName
-	s.nodes = make([]node, len(all))
-	s.byName = make(map[string]int, len(all))
+	before, beforePlaces, beforeGenerations := s.nodes, s.roster.places, s.generations
+	s.roster = NewRoster(all)
+	s.nodes, s.generations = make([]node, len(all)), make([]int64, len(all))
+	s.touched = s.touched[:0]
+	s.changed = zeroed(s.changed, len(all))
+	s.usage.resize(len(all))
 	kept := make([]bool, len(before))
 	for i, info := range all {
 		name := info.Node().Name
-		if old, found := beforeChanged[name]; found {
-			s.nodes[i] = before[old]
+		s.generations[i] = -1
+		if old, found := beforePlaces[name]; found {
+			s.nodes[i], s.generations[i] = before[old], beforeGenerations[old]
 			kept[old] = true
-		} else {
-			s.nodes[i] = node{generation: -1}
 		}
 		s.nodes[i].name = name
-		s.byName[name] = i
+		s.changed[i] = s.tick
+		s.usage.take(i, &s.nodes[i])
+		s.touched = append(s.touched, int32(i))
 	}
 	for i := range before {
 		if !kept[i] && s.model.reads.typical {
 			s.typical.remove(&before[i])
 		}
 	}
-	s.changed = zeroed64(s.changed, len(all))
-	s.cpuUsed, s.memoryUsed, s.isOn = zeroed(s.cpuUsed, len(all)), zeroed(s.memoryUsed, len(all)), zeroed(s.isOn, len(all))
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		s.changed[i] = s.tick
-		s.cpuUsed[i], s.memoryUsed[i], s.isOn[i] = n.cpuUsed, n.memoryUsed, bit(n.numPods > 0)
-	}
 	s.isFeasible = make([]bool, len(all))
-	for column := range s.others {
-		s.others[column] = zeroed(s.others[column], len(all))
+	for i := range s.others {
+		s.others[i].values = zeroed(s.others[i].values, len(all))
 	}
 	s.largest = s.largest[:0]
-}
-
-func zeroed64(values []uint64, length int) []uint64 {
-	if cap(values) < length {
-		return make([]uint64, length)
-	}
-	values = values[:length]
-	clear(values)
-	return values
 }
 
 // takeReading gives a node its reading, and says whether it is another one.
@@ -169,7 +172,8 @@ func (s *Scorer) newFrame() {
 	most.meanCPU, most.meanMemory = cpu/float64(len(s.nodes)), memory/float64(len(s.nodes))
 	most.hasDevices = most.gpu > 0
 	s.largest = append(s.largest[:0], most)
-	s.run.resize(len(s.nodes))
+	s.settled = nil
+	s.run.resize(len(s.nodes), s.numWorkers())
 	if s.model.reads.zones {
 		s.numberZones()
 	}
@@ -222,31 +226,18 @@ func (s *Scorer) renewDevices(isNewFrame bool) {
 	if isOther && !isNewFrame {
 		s.frame++
 	}
-	for i := range s.nodes {
-		n := &s.nodes[i]
-		if isOther || s.changed[i] == s.tick {
-			s.typical.meet(n.gpuModel)
-			n.countDevices(s.typical)
+	if isOther {
+		for i := range s.nodes {
+			s.countDevices(&s.nodes[i])
 		}
+		return
+	}
+	for _, at := range s.touched {
+		s.countDevices(&s.nodes[at])
 	}
 }
 
-// poolCluster works out what runs on all nodes together.
-func (s *Scorer) poolCluster() {
-	c := clusterFacts{cpuLeast: 1}
-	number := float64(len(s.nodes))
-	for i, used := range s.cpuUsed {
-		c.cpuMean += used
-		c.cpuMost = max(c.cpuMost, used)
-		c.cpuLeast = min(c.cpuLeast, used)
-		c.memoryMean += s.memoryUsed[i]
-		c.onShare += s.isOn[i]
-	}
-	c.cpuMean, c.memoryMean, c.onShare = c.cpuMean/number, c.memoryMean/number, c.onShare/number
-	square := 0.0
-	for _, used := range s.cpuUsed {
-		square += (used - c.cpuMean) * (used - c.cpuMean)
-	}
-	c.cpuDeviation = math.Sqrt(square / number)
-	s.facts = c
+func (s *Scorer) countDevices(n *node) {
+	s.typical.meet(n.gpuModel)
+	n.countDevices(s.typical)
 }

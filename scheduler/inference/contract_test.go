@@ -54,6 +54,8 @@ type contractCase struct {
 		Features map[string][]float64 `json:"features"`
 		Scores   map[string][]float64 `json:"scores"`
 		Choices  map[string]string    `json:"choices"`
+		// Preferred are scores with the weights of contract/preferences.json.
+		Preferred map[string][]float64 `json:"preferred"`
 	} `json:"expected"`
 }
 

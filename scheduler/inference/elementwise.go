@@ -32,12 +32,6 @@ func addTimes(sum []float32, factor float32, vector []float32) {
 		return
 	}
 	vector = vector[:len(sum)]
-	if canMultiplyWide && len(sum)%wideOutputs == 0 {
-		for j := 0; j < len(sum); j += wideOutputs {
-			addRows32(&sum[j], &vector[j], 0, &factor, 1)
-		}
-		return
-	}
 	for j, v := range vector {
 		sum[j] += factor * v
 	}

@@ -56,7 +56,7 @@ const (
 
 // reads is what a model looks at, so that nothing else is worked out.
 type reads struct {
-	readings, labels, taints, images, nodePreferences, gpus, typical, crowding, neighbours, app, zones bool
+	readings, labels, taints, images, nodePreferences, gpus, typical, feasible, crowding, neighbours, app, zones bool
 }
 
 func (r *reads) join(other reads) {
@@ -67,6 +67,7 @@ func (r *reads) join(other reads) {
 	r.nodePreferences = r.nodePreferences || other.nodePreferences
 	r.gpus = r.gpus || other.gpus
 	r.typical = r.typical || other.typical
+	r.feasible = r.feasible || other.feasible
 	r.crowding = r.crowding || other.crowding
 	r.neighbours = r.neighbours || other.neighbours
 	r.app = r.app || other.app
@@ -234,7 +235,7 @@ func moneyFeatures() map[string]feature {
 
 func wishFeatures() map[string]feature {
 	return map[string]feature{
-		"is_feasible": {version: 1, scope: ofOthers, others: feasibleColumn},
+		"is_feasible": {version: 1, scope: ofOthers, others: feasibleColumn, reads: reads{feasible: true}},
 		"spread_crowding": {
 			version: 1, scope: ofOthers, others: crowdingColumn, reads: reads{crowding: true, labels: true},
 		},

@@ -201,7 +201,7 @@ func ceilDiv(number, by int64) int64 {
 	return -(-number / by)
 }
 
-func zeroed[Number int64 | float64 | float32 | int32](values []Number, length int) []Number {
+func zeroed[Number int64 | uint64 | uint16 | float64 | float32 | int32](values []Number, length int) []Number {
 	if cap(values) < length {
 		return make([]Number, length)
 	}

@@ -107,7 +107,7 @@ func floorDiv(number, by int) int {
 	return -((-number + by - 1) / by)
 }
 
-// addShareFeatures adds what a pod leaves that wants a part of a device.
+// addShareFeatures adds what a pod that wants a part of a device finds there, and leaves.
 func addShareFeatures(table map[string]feature) {
 	table["gpu_left_after"] = ofGPU(ofState, func(v *view, n *node) float64 {
 		if t := n.takeFullest(&v.pod.gpu); t.isShare() {
@@ -128,5 +128,11 @@ func addShareFeatures(table map[string]feature) {
 	table["gpu_left_nothing"] = leaves(0, 1)
 	for least := int64(0); least < wholeGPU; least += leftStep {
 		table[fmt.Sprintf("gpu_left_from_%d", least)] = leaves(max(least, 1), least+leftStep)
+	}
+	for least := int64(leftStep); least < wholeGPU; least += leftStep {
+		table[fmt.Sprintf("gpu_had_from_%d", least)] = ofGPU(ofState, func(v *view, n *node) float64 {
+			t := n.takeFullest(&v.pod.gpu)
+			return bit(t.isShare() && t.left >= least && t.left < least+leftStep)
+		})
 	}
 }

@@ -28,8 +28,14 @@ type Model struct {
 }
 
 // Load reads and checks a bundle folder; errors are Problems that say the file, what was got and what was expected.
-func Load(dir string) (*Model, error) {
+func Load(dir string) (*Model, error) { return LoadPreferring(dir, nil) }
+
+// LoadPreferring is Load for a policy that takes the weights of its objective's terms; none = its own.
+func LoadPreferring(dir string, preference map[string]float64) (*Model, error) {
 	read, err := bundle.Read(dir)
+	if err == nil && len(preference) > 0 {
+		err = read.Policy.SetPreference(preference)
+	}
 	if err != nil {
 		return nil, badBundle(err)
 	}

@@ -2,11 +2,68 @@ package inference
 
 // multiply computes out = in · matrix + vector for some rows: most of what a network costs.
 func multiply(in, out []float32, o *op, rows, height, width int) {
-	if canMultiplyWide && width%wideOutputs == 0 && height > 0 {
-		multiplyWide(in, out, o.matrix, o.vector, rows, height, width)
+	if canMultiplyWide && width%wideOutputs == 0 && height > 0 && rows > 0 {
+		multiplyWide(out, o.vector[:width], in, o.matrix, rows, height, width)
 		return
 	}
 	multiplyPlain(in, out, o.turned, o.vector, rows, height, width)
+}
+
+// addProducts computes out = start + in · matrix for some rows, each of which has a start of its own.
+func addProducts(out, start, in, matrix []float32, rows, height, width int) {
+	if canMultiplyWide && width%wideOutputs == 0 && height > 0 && rows > 0 {
+		multiplyWide(out, start[:rows*width], in, matrix, rows, height, width)
+		return
+	}
+	if width == 1 {
+		for row := range rows {
+			out[row] = start[row] + dot(in[row*height:][:height], matrix)
+		}
+		return
+	}
+	for row := range rows {
+		sum := out[row*width:][:width]
+		copy(sum, start[row*width:][:width])
+		for i, value := range in[row*height:][:height] {
+			addTimes(sum, value, matrix[i*width:][:width])
+		}
+	}
+}
+
+// multiplyWide computes start + in · matrix in the processor's wide registers, from the matrix as the bundle has it. The
+// start is one row for all, or one for each.
+func multiplyWide(out, start, in, matrix []float32, rows, height, width int) {
+	// The assembly checks nothing: all that it touches is looked at here, once.
+	out, in, matrix = out[:rows*width], in[:rows*height], matrix[:height*width]
+	startStride := 0
+	if len(start) > width {
+		startStride = 4 * width
+	}
+	for j := 0; j < width; j += wideOutputs {
+		multiplyRows32(&out[j], &start[j], &in[0], &matrix[j], 4*width, startStride, 4*height, 4*width, height, rows)
+	}
+}
+
+// sumReluDot computes out = relu(row + shared) · weights + bias for some rows: what a network with context ends with.
+func sumReluDot(out, rows, shared, weights []float32, bias float32) {
+	width := len(weights)
+	rows, shared = rows[:len(out)*width], shared[:width]
+	if canMultiplyWide && width > 0 && width%8 == 0 && len(out) > 0 {
+		sumReluDot8(&out[0], &rows[0], &shared[0], &weights[0], bias, width, len(out))
+		return
+	}
+	sumReluDotPlain(out, rows, shared, weights, bias)
+}
+
+func sumReluDotPlain(out, rows, shared, weights []float32, bias float32) {
+	width := len(weights)
+	for i := range out {
+		sum := bias
+		for j, value := range rows[i*width:][:width] {
+			sum += max(value+shared[j], 0) * weights[j]
+		}
+		out[i] = sum
+	}
 }
 
 // multiplyPlain reads a matrix with one row for each output. Two rows and four outputs at a time: every number that is

@@ -8,23 +8,18 @@ const wideOutputs = 32
 // canMultiplyWide says whether the processor has them, as all of the last ten years' servers do.
 var canMultiplyWide = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// multiplyWide computes the same as multiplyPlain, six times as fast, from the matrix as the bundle has it.
-func multiplyWide(in, out, matrix, vector []float32, rows, height, width int) {
-	// The assembly checks nothing: all that it touches is looked at here, once.
-	in, matrix = in[:rows*height], matrix[:height*width]
-	for row := range rows {
-		sum := out[row*width:][:width]
-		copy(sum, vector[:width])
-		for j := 0; j < width; j += wideOutputs {
-			addRows32(&sum[j], &matrix[j], 4*width, &in[row*height], height)
-		}
-	}
-}
-
-// addRows32 adds to 32 sums a matrix's rows, each times a value: sum[k] += Σ_i values[i] · matrix[i·stride/4 + k].
+// multiplyRows32 writes 32 outputs of some rows: out[r] = start[r] + Σ_i in[r, i] · matrix[i]. Strides are in bytes, from a
+// row to the next; that of start may be 0, the same for all. There is at least one row, and one value in it.
 //
 //go:noescape
-func addRows32(sum, matrix *float32, stride int, values *float32, height int)
+func multiplyRows32(
+	out, start, in, matrix *float32, outStride, startStride, inStride, matrixStride, height, rows int,
+)
+
+// sumReluDot8 computes the same as sumReluDotPlain; the width is a multiple of 8, and neither it nor the count is 0.
+//
+//go:noescape
+func sumReluDot8(out, rows, shared, weights *float32, bias float32, width, count int)
 
 // relu8 writes the larger of 0 and each number; the count is a multiple of 8 and not 0.
 //

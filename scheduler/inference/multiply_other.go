@@ -10,9 +10,9 @@ const (
 
 const noAssembly = "no assembly for this processor"
 
-func multiplyWide(_, _, _, _ []float32, _, _, _ int)    { panic(noAssembly) }
-func addRows32(_, _ *float32, _ int, _ *float32, _ int) { panic(noAssembly) }
-func relu8(_, _ *float32, _ int)                        { panic(noAssembly) }
-func sum8(_, _, _ *float32, _ int)                      { panic(noAssembly) }
-func sumRows32(_, _ *float32, _, _ int)                 { panic(noAssembly) }
-func maxRows32(_, _ *float32, _, _ int)                 { panic(noAssembly) }
+func multiplyRows32(_, _, _, _ *float32, _, _, _, _, _, _ int) { panic(noAssembly) }
+func sumReluDot8(_, _, _, _ *float32, _ float32, _, _ int)     { panic(noAssembly) }
+func relu8(_, _ *float32, _ int)                               { panic(noAssembly) }
+func sum8(_, _, _ *float32, _ int)                             { panic(noAssembly) }
+func sumRows32(_, _ *float32, _, _ int)                        { panic(noAssembly) }
+func maxRows32(_, _ *float32, _, _ int)                        { panic(noAssembly) }

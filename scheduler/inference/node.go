@@ -29,10 +29,9 @@ type nodeFacts struct {
 
 // node is one node as it was last seen.
 type node struct {
-	name       string
-	object     *v1.Node
-	info       fwk.NodeInfo
-	generation int64
+	name   string
+	object *v1.Node
+	info   fwk.NodeInfo
 	nodeFacts
 	annotated Reading
 
@@ -103,7 +102,7 @@ func (f *nodeFacts) equal(other *nodeFacts) bool {
 // takeState reads what runs on a node.
 func (n *node) takeState(info fwk.NodeInfo) {
 	asked := info.GetRequested()
-	n.info, n.generation = info, info.GetGeneration()
+	n.info = info
 	n.cpuAsked, n.memoryAsked, n.numPods = asked.GetMilliCPU(), asked.GetMemory(), int64(len(info.GetPods()))
 	n.cpuUsed = share(n.cpuAsked, n.cpu)
 	n.memoryUsed = share(n.memoryAsked, n.memory)

@@ -10,7 +10,7 @@ import (
 type run struct {
 	program  *program
 	numNodes int
-	data     [][]float32 // by value
+	data     [][]float32 // by value; of local ones, a block for every worker
 	partials []float32   // [blocks, program.partials]: what the pools of each block have found
 	sums     []float64   // scratch of pools over zones
 	// What the network is told about nodes beside the rows.
@@ -22,15 +22,21 @@ type run struct {
 	order    []int // nodes by name
 }
 
-// resize makes room for a number of nodes.
-func (r *run) resize(numNodes int) {
+// part is some nodes that are worked on together, and whose scratch memory the work is done in.
+type part struct{ block, from, to, worker int }
+
+// resize makes room for a number of nodes, and for so many who work at the same time.
+func (r *run) resize(numNodes, workers int) {
 	r.numNodes = numNodes
 	if r.data == nil {
 		r.data = make([][]float32, len(r.program.values))
 	}
 	for i, one := range r.program.values {
 		length := one.width
-		if one.isPerNode {
+		switch {
+		case one.isLocal:
+			length *= workers * blockSize
+		case one.isPerNode:
 			length *= numNodes
 		}
 		r.data[i] = zeroed(r.data[i], length)
@@ -40,39 +46,47 @@ func (r *run) resize(numNodes int) {
 
 func (r *run) numBlocks() int { return (r.numNodes + blockSize - 1) / blockSize }
 
+func (r *run) partOf(block, worker int) part {
+	return part{block, block * blockSize, min((block+1)*blockSize, r.numNodes), worker}
+}
+
 // at returns the numbers of some nodes, or of the cluster, and how many belong to each node: 0 = the same for all.
-func (r *run) at(number, from, to int) ([]float32, int) {
-	one := r.program.values[number]
-	if !one.isPerNode {
+func (r *run) at(number int, p part) ([]float32, int) {
+	one := &r.program.values[number]
+	switch {
+	case !one.isPerNode:
 		return r.data[number], 0
+	case one.isLocal:
+		return r.data[number][p.worker*blockSize*one.width:][:(p.to-p.from)*one.width], one.width
+	default:
+		return r.data[number][p.from*one.width : p.to*one.width], one.width
 	}
-	return r.data[number][from*one.width : to*one.width], one.width
 }
 
 // block runs a stage on some nodes.
-func (r *run) block(s *stage, block int) {
-	from := block * blockSize
-	to := min(from+blockSize, r.numNodes)
+func (r *run) block(s *stage, p part) {
 	for i := range s.rows {
-		r.operate(&s.rows[i], from, to)
+		r.operate(&s.rows[i], p)
 	}
 	for i := range s.pools {
-		r.pool(&s.pools[i], block, from, to)
+		if s.pools[i].isByBlock() {
+			r.pool(&s.pools[i], p)
+		}
 	}
 }
 
 // before runs what a stage does for the whole cluster at once.
 func (r *run) before(s *stage) {
 	for i := range s.before {
-		r.operate(&s.before[i], 0, 1)
+		r.operate(&s.before[i], part{to: 1})
 	}
 }
 
-// operate runs one operation on the nodes from..to, or, where its output is of the cluster, once.
-func (r *run) operate(o *op, from, to int) {
-	out, _ := r.at(o.output, from, to)
-	in, step := r.at(o.inputs[0], from, to)
-	width, rows := r.program.values[o.output].width, to-from
+// operate runs one operation on some nodes or, where its output is of the cluster, once.
+func (r *run) operate(o *op, p part) {
+	out, _ := r.at(o.output, p)
+	in, step := r.at(o.inputs[0], p)
+	width, rows := r.program.values[o.output].width, p.to-p.from
 	if !r.program.values[o.output].isPerNode {
 		rows = 1
 	}
@@ -92,14 +106,16 @@ func (r *run) operate(o *op, from, to int) {
 			}
 		}
 	case "add":
-		r.add(o, out, rows, width, from, to)
+		r.add(o, out, rows, width, p)
 	case "concat":
-		r.concat(o, out, rows, width, from, to)
+		r.concat(o, out, rows, width, p)
 	case "outer":
-		other, otherStep := r.at(o.inputs[1], from, to)
+		other, otherStep := r.at(o.inputs[1], p)
 		outer(out, in, other, rows, step, otherStep, r.program.values[o.inputs[0]].width, r.program.values[o.inputs[1]].width)
 	case "mixed":
-		r.mixed(o, out, in, rows, step, from, to)
+		r.mixed(o, out, in, rows, step, p)
+	case headKind:
+		sumReluDot(out, in, r.data[o.inputs[1]], o.matrix, o.vector[0])
 	case mixKind:
 		mix(o, out, in)
 	case applyKind:
@@ -111,15 +127,15 @@ func (r *run) operate(o *op, from, to int) {
 	}
 }
 
-func (r *run) add(o *op, out []float32, rows, width, from, to int) {
-	sum, sumStep := r.at(o.inputs[0], from, to)
+func (r *run) add(o *op, out []float32, rows, width int, p part) {
+	sum, sumStep := r.at(o.inputs[0], p)
 	if len(o.inputs) == 1 {
 		for row := range rows {
 			copy(out[row*width:][:width], sum[row*sumStep:][:width])
 		}
 	}
 	for _, input := range o.inputs[1:] {
-		in, step := r.at(input, from, to)
+		in, step := r.at(input, p)
 		for row := range rows {
 			sumInto(out[row*width:][:width], sum[row*sumStep:][:width], in[row*step:][:width])
 		}
@@ -127,10 +143,10 @@ func (r *run) add(o *op, out []float32, rows, width, from, to int) {
 	}
 }
 
-func (r *run) concat(o *op, out []float32, rows, width, from, to int) {
+func (r *run) concat(o *op, out []float32, rows, width int, p part) {
 	place := 0
 	for _, input := range o.inputs {
-		in, step := r.at(input, from, to)
+		in, step := r.at(input, p)
 		wide := r.program.values[input].width
 		for row := range rows {
 			copy(out[row*width+place:][:wide], in[row*step:][:wide])
@@ -159,8 +175,8 @@ func mix(o *op, out, given []float32) {
 }
 
 // mixed multiplies rows by a vector that is mixed from the columns of a matrix, for every node its own.
-func (r *run) mixed(o *op, out, in []float32, rows, step, from, to int) {
-	mix, mixStep := r.at(o.inputs[1], from, to)
+func (r *run) mixed(o *op, out, in []float32, rows, step int, p part) {
+	mix, mixStep := r.at(o.inputs[1], p)
 	wide, sets := r.program.values[o.inputs[0]].width, r.program.values[o.inputs[1]].width
 	for row := range rows {
 		given := mix[row*mixStep:][:sets]
@@ -177,12 +193,9 @@ func (r *run) mixed(o *op, out, in []float32, rows, step, from, to int) {
 }
 
 // pool takes some nodes into what is pooled over all.
-func (r *run) pool(o *op, block, from, to int) {
-	if o.kind != "mean_nodes" && o.kind != "max_nodes" {
-		return // worked out when the stage is over
-	}
-	in, _ := r.at(o.inputs[0], from, to)
-	found := r.partials[block*r.program.partials+o.partial:][:r.program.values[o.output].width]
+func (r *run) pool(o *op, p part) {
+	in, _ := r.at(o.inputs[0], p)
+	found := r.partials[p.block*r.program.partials+o.partial:][:r.program.values[o.output].width]
 	if o.kind == "max_nodes" {
 		findMost(found, in)
 	} else {
@@ -209,18 +222,23 @@ func (r *run) after(s *stage) {
 	}
 }
 
+// joinBlocks puts together what a pool found in the blocks.
 func (r *run) joinBlocks(o *op) {
 	out := r.data[o.output]
-	for j := range out {
-		sum := float64(r.partials[o.partial+j])
-		for block := 1; block < r.numBlocks(); block++ {
-			found := float64(r.partials[block*r.program.partials+o.partial+j])
-			if o.kind == "max_nodes" {
-				sum = max(sum, found)
-			} else {
-				sum += found
+	r.sums = zeroed(r.sums, len(out))
+	for block := range r.numBlocks() {
+		for j, found := range r.partials[block*r.program.partials+o.partial:][:len(out)] {
+			switch {
+			case o.kind == "mean_nodes":
+				r.sums[j] += float64(found)
+			case block == 0:
+				r.sums[j] = float64(found)
+			default:
+				r.sums[j] = max(r.sums[j], float64(found))
 			}
 		}
+	}
+	for j, sum := range r.sums {
 		if o.kind == "mean_nodes" {
 			sum /= float64(r.numNodes)
 		}

@@ -13,6 +13,8 @@ const blockSize = 64
 type value struct {
 	isPerNode bool
 	width     int
+	// isLocal: read only while a block of nodes is worked on, and not kept beyond it.
+	isLocal bool
 }
 
 // op is one operation with its values by number.
@@ -29,8 +31,9 @@ type op struct {
 	partial int
 }
 
-// `mixed` where all nodes share the mix is two operations: one for the cluster, one for the nodes.
-const mixKind, applyKind = "mix", "apply"
+// `mixed` where all nodes share the mix is two operations: one for the cluster, one for the nodes. headKind is three that
+// follow each other, see joinHead.
+const mixKind, applyKind, headKind = "mix", "apply", "head"
 
 // stage is a part of the network between two pools: first what is about the whole cluster, then, node by node, the
 // rest. Pools of what a stage makes are known when it is over.
@@ -60,6 +63,8 @@ type firstLayer struct {
 	width  int
 	matrix []float32 // [features, width], as in the bundle
 	vector []float32 // with what the preference adds
+	// weights is the value that has matrix and vector, one after the other, where they depend on the kind of pod; else -1.
+	weights int
 }
 
 // compile orders a network's operations into stages.
@@ -70,22 +75,47 @@ func compile(b *bundle.Bundle) *program {
 	c.number(bundle.Prior)
 	p.preference = c.number(bundle.Preference)
 	p.podKind = c.number(bundle.PodKind)
-	ops := needed(b.Policy.Ops)
+	ops := c.joinHead(needed(b.Policy.Ops))
 	first := c.findFirstLayer(ops)
 	for _, one := range ops {
 		switch {
 		case first != nil && slices.Contains(first.replaced, one.Output):
 		case one.Kind == "mixed" && !c.bundle.Shapes[one.Inputs[1]].IsPerNode:
-			weights := "the weights of " + one.Output
-			b.Shapes[weights] = bundle.Shape{Width: b.Shapes[one.Inputs[0]].Width + 1}
-			c.add(bundle.Op{Kind: mixKind, Inputs: one.Inputs[1:], Output: weights, Tensors: one.Tensors})
-			c.add(bundle.Op{Kind: applyKind, Inputs: []string{one.Inputs[0], weights}, Output: one.Output})
+			c.addMixed(one, ops)
 		default:
 			c.add(one)
 		}
 	}
 	p.score = c.numbers[bundle.Score]
+	p.markLocal()
 	return p
+}
+
+// addMixed adds `mixed` where all nodes share the mix. On the rows alone, and with a mix that only the kind of pod
+// decides, it is a first layer.
+func (c *compiler) addMixed(one bundle.Op, ops []bundle.Op) {
+	weights := "the weights of " + one.Output
+	c.bundle.Shapes[weights] = bundle.Shape{Width: c.bundle.Shapes[one.Inputs[0]].Width + 1}
+	c.add(bundle.Op{Kind: mixKind, Inputs: one.Inputs[1:], Output: weights, Tensors: one.Tensors})
+	number := c.numbers[weights]
+	if one.Inputs[0] == bundle.Rows && len(readersOf(ops, bundle.Rows)) == 1 && c.ready[number] == 0 {
+		delete(c.numbers, one.Output)
+		c.program.firstLayer = &firstLayer{output: c.number(one.Output), width: 1, weights: number}
+		return
+	}
+	c.add(bundle.Op{Kind: applyKind, Inputs: []string{one.Inputs[0], weights}, Output: one.Output})
+}
+
+// readersOf returns the operations that read one of some values and make none of them.
+func readersOf(ops []bundle.Op, names ...string) []bundle.Op {
+	isNamed := func(name string) bool { return slices.Contains(names, name) }
+	var found []bundle.Op
+	for _, one := range ops {
+		if !isNamed(one.Output) && slices.ContainsFunc(one.Inputs, isNamed) {
+			found = append(found, one)
+		}
+	}
+	return found
 }
 
 type compiler struct {
@@ -103,7 +133,7 @@ func (c *compiler) number(name string) int {
 	}
 	shape := c.bundle.Shapes[name]
 	c.numbers[name] = len(c.program.values)
-	c.program.values = append(c.program.values, value{shape.IsPerNode, shape.Width})
+	c.program.values = append(c.program.values, value{isPerNode: shape.IsPerNode, width: shape.Width})
 	c.ready = append(c.ready, 0)
 	return c.numbers[name]
 }
@@ -138,12 +168,7 @@ func (c *compiler) findFirstLayer(ops []bundle.Op) *joined {
 			withPreference[one.Output] = len(one.Inputs) == 2
 		}
 	}
-	var readers []bundle.Op
-	for _, one := range ops {
-		if !slices.Contains(names, one.Output) && slices.ContainsFunc(one.Inputs, func(name string) bool { return slices.Contains(names, name) }) {
-			readers = append(readers, one)
-		}
-	}
+	readers := readersOf(ops, names...)
 	if len(readers) != 1 || readers[0].Kind != "linear" {
 		return nil
 	}
@@ -157,7 +182,7 @@ func (c *compiler) findFirstLayer(ops []bundle.Op) *joined {
 			}
 		}
 	}
-	c.program.firstLayer = &firstLayer{c.number(reader.Output), width, matrix.Floats[:features*width], vector}
+	c.program.firstLayer = &firstLayer{c.number(reader.Output), width, matrix.Floats[:features*width], vector, -1}
 	return &joined{append(names[1:], reader.Output)}
 }
 
@@ -201,7 +226,7 @@ func (c *compiler) takeTensors(one *op, source bundle.Op) {
 	case "linear":
 		width := c.program.values[one.output].width
 		one.matrix, one.vector, one.turned = floats(0), floats(1), transposed(floats(0), width)
-	case "mixed", mixKind:
+	case "mixed", mixKind, headKind:
 		one.matrix, one.vector = floats(0), floats(1)
 	case "scale":
 		one.vector = floats(0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -15,7 +16,7 @@ const mostBytes = 64 << 20
 // leastClasses are kept whatever their size.
 const leastClasses = 4
 
-// So many pieces are worked on by the caller's thread alone. A block of a network takes 10 µs, so that even those of 8,000
+// So many pieces are worked on by the caller's thread alone. A block of a network takes 2 µs, so that even those of 8,000
 // nodes take less than waiting may: who waits for others lets whatever else is to be done go first, on this core and on
 // theirs. A piece of a class takes ten times as long, and there are many only for the first pod of its kind.
 const (
@@ -23,8 +24,17 @@ const (
 	fewPieces = 8
 )
 
+// blocksPerLook is after how many blocks it is asked whether there is time left.
+const blocksPerLook = 16
+
+// manyWorkers share the blocks of a larger cluster, each with scratch memory of its own.
+const manyWorkers = 32
+
 // defaultMaxOutside is the share of values outside of what was met in training from which on a model is not believed.
 const defaultMaxOutside = 0.25
+
+// notFinite are the bits of a number's exponent, all of which are set in what is infinite or not a number.
+const notFinite = 0x7f800000
 
 // operation is the name that the scheduler's own metric of goroutines shows.
 const operation = "Longshore"
@@ -38,35 +48,44 @@ type Scorer struct {
 	maxOutside   float32
 	seed         maphash.Seed
 
-	// The nodes, in the order of the snapshot. tick counts the calls; changed says in which one a node last changed.
+	// The nodes, in the order of the snapshot. tick counts the calls; changed says in which one a node last changed, and
+	// touched which nodes may have in this one.
 	tick, frame, readingsNumber uint64
 	nodes                       []node
-	byName                      map[string]int
+	roster                      *Roster
+	generations                 []int64
 	changed                     []uint64
-	cpuUsed, memoryUsed, isOn   []float64
-	isFeasible                  []bool
-	largest                     []largest // one, or none where it has to be worked out
+	touched                     []int32
+	usage                       usage
 	facts                       clusterFacts
+	largest                     []largest // one, or none where it has to be worked out
 	typical                     *typical
+
+	// Where the pod may go: the places of the feasible nodes and, where these are not all, which ones they are.
+	index      []int32
+	isAll      bool
+	isFeasible []bool
 
 	// What others have to do with the pod.
 	socials map[uint64]*social
 	queries map[string]*query
 	domains map[string]*domain
-	others  [neighboursColumn + 1][]float64
+	others  [neighboursColumn + 1]column
+	sums    []float64 // scratch of a column
 
-	classes  map[uint64]*class
-	stale    []int
-	ofOthers []float32 // the cluster's part of the first layer
-	run      run
+	classes map[uint64]*class
+	stale   []int
+	shared  sharedPart
+	settled *class // whose kind of pod the network was last told
+	run     run
 
 	// What the parallel parts work on; the functions are made once, since each would cost memory.
 	view        view
 	current     *class
 	stage       *stage
 	isLast      bool
-	index       []int
-	runBlock    func(int)
+	ctx         context.Context
+	runShares   func(int)
 	renewPieces func(int)
 	outside     float32
 }
@@ -89,11 +108,11 @@ func MaxOutside(share float32) Option {
 func NewScorer(m *Model, parallelizer fwk.Parallelizer, options ...Option) *Scorer {
 	s := &Scorer{
 		model: m, parallelizer: parallelizer, maxOutside: defaultMaxOutside, seed: maphash.MakeSeed(), typical: newTypical(),
-		byName: map[string]int{}, socials: map[uint64]*social{}, queries: map[string]*query{}, domains: map[string]*domain{},
+		roster: NewRoster(nil), socials: map[uint64]*social{}, queries: map[string]*query{}, domains: map[string]*domain{},
 		classes: map[uint64]*class{},
 	}
 	s.run = run{program: m.program, near: func(at int) []nearZone { return s.nodes[at].near }}
-	s.runBlock, s.renewPieces = s.block, s.renewPiece
+	s.runShares, s.renewPieces = s.share, s.renewPiece
 	for _, option := range options {
 		option(s)
 	}
@@ -124,6 +143,7 @@ func (s *Scorer) Score(
 	if problem != nil {
 		return problem
 	}
+	s.settle(of)
 	s.bringUp(ctx, of)
 	s.lookAround(pod)
 	s.prepare(of)
@@ -141,21 +161,16 @@ func (s *Scorer) Score(
 
 // find notes which nodes are feasible.
 func (s *Scorer) find(feasible []fwk.NodeInfo) *Problem {
+	var missing fwk.NodeInfo
+	if s.index, missing = s.roster.Find(feasible, s.index[:0]); missing != nil {
+		return problemf(WrongSize, "the feasible node `%s` is not in the snapshot", missing.Node().Name)
+	}
+	if s.isAll = len(feasible) == len(s.nodes); s.isAll {
+		return nil
+	}
 	clear(s.isFeasible)
-	s.index = s.index[:0]
-	next := 0
-	for _, info := range feasible {
-		// Mostly they come in the order of the snapshot.
-		if next >= len(s.nodes) || s.nodes[next].info != info {
-			found, ok := s.byName[info.Node().Name]
-			if !ok {
-				return problemf(WrongSize, "the feasible node `%s` is not in the snapshot", info.Node().Name)
-			}
-			next = found
-		}
-		s.isFeasible[next] = true
-		s.index = append(s.index, next)
-		next++
+	for _, at := range s.index {
+		s.isFeasible[at] = true
 	}
 	return nil
 }
@@ -177,24 +192,55 @@ func (s *Scorer) lookAround(pod *v1.Pod) {
 			s.run.app = of.soft[0].query.counts
 		}
 	}
-	for i, is := range s.isFeasible {
-		s.others[feasibleColumn][i] = bit(is)
+	if reads.feasible {
+		s.others[feasibleColumn].takeBits(s.isFeasible, s.isAll)
 	}
 }
 
 // runStage runs a part of the network: the cluster's values, then the nodes', then pools.
 func (s *Scorer) runStage(ctx context.Context, at int) {
-	stages := s.model.program.stages
-	one := &stages[at]
-	s.run.before(one)
-	if at > 0 && len(one.rows) == 0 && len(one.pools) == 0 {
-		return
+	one := &s.model.program.stages[at]
+	if at > 0 { // else it depends on the kind of pod alone
+		s.run.before(one)
+		if len(one.rows) == 0 && len(one.pools) == 0 {
+			return
+		}
 	}
-	s.stage = one
+	s.stage, s.ctx = one, ctx
 	// What nobody pools is only asked for where the pod may go.
 	s.isLast = len(one.pools) == 0
-	s.inParallel(ctx, s.run.numBlocks(), fewBlocks, s.runBlock)
+	if workers := s.numWorkers(); workers > 1 {
+		s.parallelizer.Until(ctx, workers, s.runShares, operation)
+	} else {
+		s.share(0)
+	}
 	s.run.after(one)
+}
+
+// numWorkers says how many share the blocks of nodes.
+func (s *Scorer) numWorkers() int {
+	if s.parallelizer == nil || len(s.nodes) <= fewBlocks*blockSize {
+		return 1
+	}
+	return manyWorkers
+}
+
+// share runs the present stage on a worker's share of the blocks.
+func (s *Scorer) share(worker int) {
+	workers, isFirst := s.numWorkers(), s.stage == &s.model.program.stages[0]
+	for look, block := 0, worker; block < s.run.numBlocks(); look, block = look+1, block+workers {
+		if look%blocksPerLook == 0 && s.ctx.Err() != nil {
+			return
+		}
+		p := s.run.partOf(block, worker)
+		if s.isLast && !s.isAll && !slices.Contains(s.isFeasible[p.from:p.to], true) {
+			continue
+		}
+		if isFirst {
+			s.complete(p)
+		}
+		s.run.block(s.stage, p)
+	}
 }
 
 func (s *Scorer) inParallel(ctx context.Context, pieces, few int, work func(int)) {
@@ -210,28 +256,6 @@ func (s *Scorer) inParallel(ctx context.Context, pieces, few int, work func(int)
 	}
 }
 
-// block runs the present stage on one block of nodes.
-func (s *Scorer) block(block int) {
-	from := block * blockSize
-	to := min(from+blockSize, len(s.nodes))
-	if s.isLast && !anyOf(s.isFeasible[from:to]) {
-		return
-	}
-	if s.stage == &s.model.program.stages[0] {
-		s.complete(from, to)
-	}
-	s.run.block(s.stage, block)
-}
-
-func anyOf(values []bool) bool {
-	for _, value := range values {
-		if value {
-			return true
-		}
-	}
-	return false
-}
-
 // finish copies the scores of the feasible nodes, and refuses those that are not to be believed.
 func (s *Scorer) finish(of *class, out []float32) error {
 	if s.outside = s.shareOutside(of); s.outside > s.maxOutside {
@@ -244,7 +268,7 @@ func (s *Scorer) finish(of *class, out []float32) error {
 	}
 	for i, at := range s.index {
 		score := scores[at]
-		if math.IsNaN(float64(score)) || math.IsInf(float64(score), 0) {
+		if math.Float32bits(score)&notFinite == notFinite {
 			return problemf(NotFinite, "policy `%s` gave node `%s` the score %v", s.model.name, s.nodes[at].name, score)
 		}
 		out[i] = score

@@ -3,9 +3,7 @@ package inference
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +12,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
@@ -31,90 +28,6 @@ func scored(t testing.TB, s *Scorer, pod *v1.Pod, all []fwk.NodeInfo, readings R
 		t.Fatal(err)
 	}
 	return out
-}
-
-// TestScoreKeepsUp places pods, takes them away, changes nodes and readings, and has a scorer that remembers score as
-// one that has never seen the cluster before.
-func TestScoreKeepsUp(t *testing.T) {
-	for name, model := range contractModels(t) {
-		if model.numNodes != 0 {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(1, 2))
-			infos := busyCluster(150, 3)
-			table := map[string]Reading{}
-			kept := NewScorer(model, nil, MaxOutside(1))
-			readings := NewReadings(table, 1)
-			for step := range 60 {
-				infos, readings = disturb(t, random, step, infos, readings)
-				all := asInterfaces(infos)
-				pod := gpuPod(step, random.IntN(6))
-				got := scored(t, kept, pod, all, readings)
-				want := scored(t, NewScorer(model, nil, MaxOutside(1)), pod, all, readings)
-				for i := range want {
-					if math.Abs(float64(got[i]-want[i])) > scoreTolerance*max(1, math.Abs(float64(want[i]))) {
-						t.Fatalf("step %d, node %d: score %v, afresh %v", step, i, got[i], want[i])
-					}
-				}
-				infos[slices.Index(got, slices.Max(got))].AddPod(pod)
-			}
-		})
-	}
-}
-
-// gpuPod returns a pod of one of several kinds, some of which want GPUs.
-func gpuPod(number, kind int) *v1.Pod {
-	pod := podNumber(2_000_000+number, kind)
-	switch kind {
-	case 1:
-		pod.Annotations = map[string]string{gpuMilliKey: "300"}
-	case 2:
-		pod.Annotations = map[string]string{gpuCountKey: "2", gpuModelKey: "A100|T4"}
-	case 3:
-		pod.Annotations = map[string]string{hardLatencyKey: "30"}
-	}
-	return pod
-}
-
-// disturb changes something about the cluster, another thing at every step.
-func disturb(t testing.TB, random *rand.Rand, step int, infos []*framework.NodeInfo, readings Readings) ([]*framework.NodeInfo, Readings) {
-	at := random.IntN(len(infos))
-	info := infos[at]
-	node := info.Node().DeepCopy()
-	if node.Annotations == nil {
-		node.Annotations = map[string]string{}
-	}
-	switch step % 8 {
-	case 0:
-		if pods := info.GetPods(); len(pods) > 0 {
-			if err := info.RemovePod(klogger(t), pods[0].GetPod()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	case 1:
-		node.Annotations[wattsKey] = fmt.Sprintf("%d,%d,400", random.IntN(100), 100+random.IntN(100))
-		info.SetNode(node)
-	case 2:
-		reading := Unknown()
-		reading.LatencyMillis = 50 * random.Float64()
-		reading.ZoneLatencyMillis = map[string]float64{"zone-0": random.Float64(), "zone-1": 3}
-		readings = NewReadings(map[string]Reading{node.Name: reading}, uint64(step+2))
-	case 3:
-		node.Labels[zoneLabel] = "zone-new"
-		info.SetNode(node)
-	case 4:
-		return slices.Delete(slices.Clone(infos), at, at+1), readings
-	case 5:
-		return append(slices.Clone(infos), busyCluster(500+step, 2)[499+step]), readings
-	case 6:
-		node.Annotations[gpuCountKey], node.Annotations[gpuModelKey] = "4", "A100"
-		info.SetNode(node)
-	case 7:
-		node.Status.Conditions = append(node.Status.Conditions, v1.NodeCondition{Type: "Heartbeat"})
-		info.SetNode(node)
-	}
-	return infos, readings
 }
 
 func TestScoreInParallelIsScoreAlone(t *testing.T) {

@@ -171,6 +171,9 @@ func (q *query) renew(s *Scorer) {
 	if q.selector == nil || q.selector.Empty() {
 		return // as upstream: an empty selector counts nothing
 	}
+	if q.tick == s.tick {
+		return // for another constraint
+	}
 	q.total = 0
 	for i := range q.counts {
 		if s.changed[i] > q.tick || q.tick == 0 {
@@ -194,31 +197,43 @@ func (q *query) count(pods []fwk.PodInfo) float64 {
 
 // crowding adds up the pods of the same kind in the node's domains, over the soft spread constraints.
 func (s *Scorer) crowding(of *social) {
-	column := s.others[crowdingColumn]
-	clear(column)
+	isEmpty := true
 	for _, term := range of.soft {
 		term.query.renew(s)
+		isEmpty = isEmpty && term.query.total == 0
+	}
+	column := &s.others[crowdingColumn]
+	if isEmpty {
+		column.takeSame(0)
+		return
+	}
+	s.sums = zeroed(s.sums, len(s.nodes))
+	for _, term := range of.soft {
 		if term.query.total > 0 {
-			s.addDomainSums(column, term.query.counts, term.key)
+			s.addDomainSums(s.sums, term.query.counts, term.key)
 		}
 	}
-	divideByMost(column)
+	column.takeOfMost(s.sums)
 }
 
 // neighbours adds up, for every node, the weight that pods near it have for the pod, or it for them.
 func (s *Scorer) neighbours(of *social) {
-	column := s.others[neighboursColumn]
-	clear(column)
-	for i := range s.nodes {
-		if s.changed[i] > of.tick || of.tick == 0 {
+	for i, changed := range s.changed {
+		if changed > of.tick || of.tick == 0 {
 			of.weigh(i, s)
 		}
 	}
 	of.tick = s.tick
-	for _, one := range of.byKey {
-		s.addDomainSums(column, one.weights, one.key)
+	column := &s.others[neighboursColumn]
+	if len(of.byKey) == 0 {
+		column.takeSame(0)
+		return
 	}
-	divideByMost(column)
+	s.sums = zeroed(s.sums, len(s.nodes))
+	for _, one := range of.byKey {
+		s.addDomainSums(s.sums, one.weights, one.key)
+	}
+	column.takeOfMost(s.sums)
 }
 
 // weigh counts one node's pods again.
@@ -299,17 +314,4 @@ func (s *Scorer) domainOf(key string) *domain {
 	found.sums = make([]float64, len(values)+1)
 	s.domains[key] = found
 	return found
-}
-
-// divideByMost divides by the largest size of a value, to -1..1.
-func divideByMost(column []float64) {
-	most := 0.0
-	for _, value := range column {
-		most = max(most, math.Abs(value))
-	}
-	if most > 0 {
-		for i := range column {
-			column[i] /= most
-		}
-	}
 }

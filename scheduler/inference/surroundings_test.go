@@ -20,9 +20,13 @@ func TestScoreLearnsOfAService(t *testing.T) {
 	model := everyFeature(t)
 	infos := busyCluster(10, 3)
 	scorer := NewScorer(model, nil, Within(surroundings))
-	crowding := func() []float64 {
+	crowding := func() []float32 {
 		scored(t, scorer, podNumber(1, 1), asInterfaces(infos), Readings{})
-		return slices.Clone(scorer.others[crowdingColumn])
+		found := make([]float32, len(infos))
+		for i := range found {
+			found[i] = scorer.others[crowdingColumn].at(i)
+		}
+		return found
 	}
 	if before := crowding(); slices.Max(before) != 0 {
 		t.Errorf("without a service: got %v, want zeros", before)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ const (
 	defaultCircuitFailures   = 5
 	defaultCircuitOpenFor    = 30 * time.Second
 	defaultEventInterval     = time.Minute
+	defaultRegistryInterval  = 30 * time.Second
 )
 
 // mostDeadline keeps a typing error (20s for 20ms) from stopping all scheduling: pods are scored one after the other.
@@ -36,6 +39,10 @@ type Arguments struct {
 
 	// ModelPath is the folder of the bundle. It may come into being later; until then upstream's scores are used.
 	ModelPath string `json:"modelPath"`
+	// Registry is where the bundle is fetched from, in the place of ModelPath.
+	Registry RegistryArguments `json:"registry"`
+	// Preference are weights by the terms of the policy's objective, for a policy that takes them; none = its own.
+	Preference map[string]float64 `json:"preference"`
 	// Deadline is how long scoring one pod may take before upstream's scores are used.
 	Deadline metav1.Duration `json:"deadline"`
 	// MixWeight is the share of upstream's scores in the sum, from 0 (the model's alone) to 1 (upstream's alone).
@@ -60,6 +67,23 @@ type Arguments struct {
 	StockPluginConfig json.RawMessage `json:"stockPluginConfig"`
 }
 
+// RegistryArguments say where a bundle is fetched from.
+type RegistryArguments struct {
+	// URL is the address of the folder with manifest.json and the bundle's files, such as
+	// https://models.example/models/el-rl/live/; empty = nothing is fetched.
+	URL string `json:"url"`
+	// CacheFolder is where the last good bundle is kept for the next start.
+	CacheFolder string `json:"cacheFolder"`
+	// PollInterval is how often the address is asked, give or take a fifth.
+	PollInterval metav1.Duration `json:"pollInterval"`
+	// TokenFile holds what is sent as `Authorization: Bearer`; empty = nothing. It is read anew every time.
+	TokenFile string `json:"tokenFile"`
+	// CAFile holds the authorities (PEM) that may vouch for the server; empty = the system's. It is read anew every time.
+	CAFile string `json:"caFile"`
+	// AllowPlainHTTP lets http:// lead to other machines than this one, where anybody between may change what is fetched.
+	AllowPlainHTTP bool `json:"allowPlainHTTP"`
+}
+
 // CircuitArguments say when a failing model is left alone for a while.
 type CircuitArguments struct {
 	// Failures open the circuit: the model is not asked. Twenty successes in a row make up for one of them.
@@ -78,6 +102,7 @@ func defaultArguments() Arguments {
 			OpenFor:  metav1.Duration{Duration: defaultCircuitOpenFor},
 		},
 		EventInterval: metav1.Duration{Duration: defaultEventInterval},
+		Registry:      RegistryArguments{PollInterval: metav1.Duration{Duration: defaultRegistryInterval}},
 	}
 }
 
@@ -119,15 +144,21 @@ func decodeArguments(object runtime.Object) (Arguments, error) {
 	return arguments, arguments.validate()
 }
 
+// expectation notes what is wrong with a field where it is not ok.
+type expectation func(ok bool, field string, got any, expected string)
+
 // validate returns what is wrong with the arguments, each with the field's name; nil = nothing.
 func (a Arguments) validate() error {
 	var problems []error
-	expect := func(ok bool, field string, got any, expected string) {
+	var expect expectation = func(ok bool, field string, got any, expected string) {
 		if !ok {
 			problems = append(problems, fmt.Errorf("args.%s: got %v, expected %s", field, got, expected))
 		}
 	}
-	expect(a.ModelPath != "", "modelPath", `""`, "the folder of a bundle")
+	expect(a.ModelPath != "" || a.Registry.URL != "", "modelPath", `""`, "the folder of a bundle, or registry.url")
+	expect(a.ModelPath == "" || a.Registry.URL == "", "registry.url", a.Registry.URL, "nothing beside modelPath")
+	a.Registry.check(expect)
+	checkPreference(a.Preference, expect)
 	expect(a.ModelPath == "" || filepath.IsAbs(a.ModelPath), "modelPath", a.ModelPath, "an absolute path")
 	expect(a.Deadline.Duration > 0 && a.Deadline.Duration <= mostDeadline, "deadline", a.Deadline.Duration,
 		fmt.Sprintf("a duration above 0 and at most %v", mostDeadline))
@@ -144,6 +175,38 @@ func (a Arguments) validate() error {
 		expect(false, "decisionLog", a.DecisionLog, problem)
 	}
 	return errors.Join(problems...)
+}
+
+func (r RegistryArguments) check(expect expectation) {
+	if r.URL == "" {
+		expect(r == defaultArguments().Registry, "registry.url", `""`, "the address of a bundle, as other fields of registry are given")
+		return
+	}
+	address, err := url.Parse(r.URL)
+	isAddress := err == nil && (address.Scheme == "http" || address.Scheme == "https") && address.Hostname() != "" &&
+		address.User == nil && address.RawQuery == "" && address.Fragment == "" && !strings.ContainsAny(r.URL, "?#")
+	expect(isAddress, "registry.url", r.URL, "an address such as https://models.example/models/el-rl/live/, without user, query and fragment")
+	expect(!isAddress || address.Scheme == "https" || r.AllowPlainHTTP || isLoopback(address.Hostname()), "registry.url", r.URL,
+		"https, or allowPlainHTTP: true: http to another machine lets anybody between change the bundle")
+	expect(filepath.IsAbs(r.CacheFolder), "registry.cacheFolder", strconv.Quote(r.CacheFolder), "an absolute path")
+	expect(r.PollInterval.Duration >= pollInterval, "registry.pollInterval", r.PollInterval.Duration, fmt.Sprintf("%v or more", pollInterval))
+	expect(r.TokenFile == "" || filepath.IsAbs(r.TokenFile), "registry.tokenFile", r.TokenFile, "an absolute path")
+	expect(r.CAFile == "" || filepath.IsAbs(r.CAFile), "registry.caFile", r.CAFile, "an absolute path")
+}
+
+func isLoopback(host string) bool {
+	address := net.ParseIP(host)
+	return host == "localhost" || (address != nil && address.IsLoopback())
+}
+
+// checkPreference looks at the numbers alone: which terms there are is the bundle's to say.
+func checkPreference(weights map[string]float64, expect expectation) {
+	total := 0.0
+	for _, term := range slices.Sorted(maps.Keys(weights)) {
+		expect(weights[term] >= 0, "preference."+term, weights[term], "a weight of 0 or more")
+		total += max(weights[term], 0)
+	}
+	expect(len(weights) == 0 || total > 0, "preference", weights, "at least one weight above 0")
 }
 
 // checkDestination returns what a decision log's destination should be, where it is not that.

@@ -62,6 +62,22 @@ func TestWrongArgumentsNameTheField(t *testing.T) {
 		"no failures":           {`{"modelPath": "/m", "circuit": {"failures": 0}}`, "args.circuit.failures: got 0"},
 		"an address w/o host":   {`{"modelPath": "/m", "decisionLog": "http:///decisions"}`, "args.decisionLog: "},
 		"events all the time":   {`{"modelPath": "/m", "eventInterval": "1ms"}`, "args.eventInterval: got 1ms"},
+		"folder and address":    {withRegistry(`"url": "https://m/live/", "cacheFolder": "/c"`), "args.registry.url: got https://m/live/, expected nothing beside modelPath"},
+		"registry, no address":  {withRegistry(`"cacheFolder": "/c"`), `args.registry.url: got "", expected the address of a bundle`},
+		"registry, misspelt":    {registryAlone(`"uri": "https://m/"`), "args.registry: "},
+		"no scheme":             {registryAlone(`"url": "models.example/live", "cacheFolder": "/c"`), "args.registry.url: "},
+		"another scheme":        {registryAlone(`"url": "ftp://m/live", "cacheFolder": "/c"`), "args.registry.url: "},
+		"a password":            {registryAlone(`"url": "https://me:secret@m/live", "cacheFolder": "/c"`), "args.registry.url: "},
+		"a query":               {registryAlone(`"url": "https://m/live?x=1", "cacheFolder": "/c"`), "args.registry.url: "},
+		"plain to elsewhere":    {registryAlone(`"url": "http://10.0.0.1/live", "cacheFolder": "/c"`), "expected https, or allowPlainHTTP: true"},
+		"no cache":              {registryAlone(`"url": "https://m/live"`), `args.registry.cacheFolder: got "", expected an absolute path`},
+		"a relative cache":      {registryAlone(`"url": "https://m/live", "cacheFolder": "c"`), `args.registry.cacheFolder: got "c"`},
+		"polls all the time":    {registryAlone(`"url": "https://m/live", "cacheFolder": "/c", "pollInterval": "1s"`), "args.registry.pollInterval: got 1s, expected 2s or more"},
+		"a relative token":      {registryAlone(`"url": "https://m/live", "cacheFolder": "/c", "tokenFile": "t"`), "args.registry.tokenFile: got t"},
+		"relative authorities":  {registryAlone(`"url": "https://m/live", "cacheFolder": "/c", "caFile": "ca"`), "args.registry.caFile: got ca"},
+		"a weight below 0":      {`{"modelPath": "/m", "preference": {"watts": -1, "ee": 2}}`, "args.preference.watts: got -1, expected a weight of 0 or more"},
+		"weights of nothing":    {`{"modelPath": "/m", "preference": {"watts": 0}}`, "args.preference: got map[watts:0], expected at least one weight above 0"},
+		"a weight in words":     {`{"modelPath": "/m", "preference": {"watts": "much"}}`, "args.preference: "},
 		"no object":             {`[1]`, "args: "},
 		"upstream's, no list":   {`{"modelPath": "/m", "stockPluginConfig": 7}`, "args.stockPluginConfig: "},
 		"upstream's, no plugin": {`{"modelPath": "/m", "stockPluginConfig": [{"name": "Fit"}]}`, "args.stockPluginConfig: got the name Fit"},
@@ -83,5 +99,35 @@ func TestArgumentsNameAllThatIsWrong(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "args."+field) {
 			t.Errorf("got %v, expected %s in it", err, field)
 		}
+	}
+}
+
+func withRegistry(fields string) string {
+	return `{"modelPath": "/m", "registry": {` + fields + `}}`
+}
+
+func registryAlone(fields string) string { return `{"registry": {` + fields + `}}` }
+
+func TestARegistryTakesThePlaceOfAFolder(t *testing.T) {
+	tests := map[string]string{
+		"https":                  `"url": "https://m/models/el-rl/live/"`,
+		"http to this machine":   `"url": "http://localhost:8090/models/el-rl/live"`,
+		"http to ::1":            `"url": "http://[::1]:8090/models/el-rl/live"`,
+		"http to another, asked": `"url": "http://m/models/el-rl/live", "allowPlainHTTP": true`,
+	}
+	for name, fields := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := decodeText(registryAlone(fields + `, "cacheFolder": "/c", "tokenFile": "/t", "caFile": "/ca"`))
+			if err != nil || got.Registry.PollInterval.Duration != defaultRegistryInterval {
+				t.Errorf("got %+v and %v, expected no error and an interval of %v", got.Registry, err, defaultRegistryInterval)
+			}
+		})
+	}
+}
+
+func TestPreferenceIsRead(t *testing.T) {
+	got, err := decodeText(`{"modelPath": "/m", "preference": {"watts": 1, "fragmentation": 0.25}}`)
+	if want := (map[string]float64{"watts": 1, "fragmentation": 0.25}); err != nil || !reflect.DeepEqual(got.Preference, want) {
+		t.Errorf("got %v and %v, expected %v", got.Preference, err, want)
 	}
 }

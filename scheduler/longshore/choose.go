@@ -1,6 +1,7 @@
 package longshore
 
 import (
+	"math"
 	"math/rand/v2"
 
 	fwk "k8s.io/kube-scheduler/framework"
@@ -14,19 +15,31 @@ const (
 )
 
 // lowestNamedBest returns the node with the best score; scores within the tolerance of the best tie, and of those the
-// lowest name wins.
-func lowestNamedBest(nodes []fwk.NodeInfo, scores []float32, tolerance float32) int {
-	best := scores[0]
-	for _, score := range scores[1:] {
-		best = max(best, score)
-	}
-	chosen := -1
+// lowest name wins. Where nodes are alike most of them tie, so that names are compared by their ranks.
+func (p *Longshore) lowestNamedBest(scores []float32, tolerance float32) int {
+	_, best := ends(scores)
+	chosen, least := -1, int32(math.MaxInt32)
 	for i, score := range scores {
-		if score >= best-tolerance && (chosen < 0 || nodes[i].Node().Name < nodes[chosen].Node().Name) {
-			chosen = i
+		if rank := p.ranks[p.places[i]]; rank < least && score >= best-tolerance {
+			chosen, least = i, rank
 		}
 	}
 	return chosen
+}
+
+// ends returns the lowest and the highest of scores, all of which are numbers.
+func ends(scores []float32) (worst, best float32) {
+	worst, best = scores[0], scores[0]
+	for _, score := range scores[1:] {
+		// Not min and max, which also look for what is not a number, one score after the other.
+		if score < worst {
+			worst = score
+		}
+		if score > best {
+			best = score
+		}
+	}
+	return worst, best
 }
 
 // anyBest returns one of the nodes with the highest score, each as likely as the other, as kube-scheduler does.
@@ -46,21 +59,19 @@ func anyBest(scores []float32) int {
 	return chosen
 }
 
-// toNodeScores writes what kube-scheduler is given: 100 for the chosen node, at most 99 for every other.
-func toNodeScores(scores []float32, chosen int, out []int8) {
-	worst, best := scores[0], scores[0]
-	for _, score := range scores[1:] {
-		worst, best = min(worst, score), max(best, score)
-	}
+// toNodeScores writes what kube-scheduler is given, each score at its node's place: 100 for the chosen node, at most 99
+// for every other.
+func toNodeScores(scores []float32, chosen int, places []int32, out []int8) {
+	worst, best := ends(scores)
 	width := float64(best) - float64(worst)
 	for i, score := range scores {
-		place := 1.0 // where all are equal, all are as good as the best
+		share := 1.0 // where all are equal, all are as good as the best
 		if width > 0 {
-			place = (float64(score) - float64(worst)) / width
+			share = (float64(score) - float64(worst)) / width
 		}
-		out[i] = int8(mostOther * place)
+		out[places[i]] = int8(mostOther * share)
 	}
-	out[chosen] = chosenScore
+	out[places[chosen]] = chosenScore
 }
 
 // mix writes the sum of two rankings, each stretched to 0…1 first, to the first of them.
@@ -73,10 +84,7 @@ func mix(learned, stock []float32, stockShare float64) {
 }
 
 func stretch(scores []float32) {
-	worst, best := scores[0], scores[0]
-	for _, score := range scores[1:] {
-		worst, best = min(worst, score), max(best, score)
-	}
+	worst, best := ends(scores)
 	width := float64(best) - float64(worst)
 	for i, score := range scores {
 		scores[i] = 0

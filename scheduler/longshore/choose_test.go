@@ -2,11 +2,14 @@ package longshore
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"longshore.dev/scheduler/inference"
 )
 
 func infosNamed(names ...string) []fwk.NodeInfo {
@@ -36,9 +39,14 @@ func TestNodeScores(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			chosen := lowestNamedBest(infosNamed(test.names...), test.scores, 1e-6)
+			plugin, infos := &Longshore{roster: inference.NewRoster(nil)}, infosNamed(test.names...)
+			listed := slices.Clone(infos)
+			slices.Reverse(listed)
+			plugin.locate(listed, infos)
+			chosen := plugin.lowestNamedBest(test.scores, 1e-6)
 			got := make([]int8, len(test.scores))
-			toNodeScores(test.scores, chosen, got)
+			toNodeScores(test.scores, chosen, plugin.places, got)
+			slices.Reverse(got)
 			if fmt.Sprint(got) != fmt.Sprint(test.want) {
 				t.Errorf("got %v, expected %v", got, test.want)
 			}

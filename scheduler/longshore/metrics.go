@@ -20,6 +20,7 @@ type pluginMetrics struct {
 	readingsAge      *metrics.GaugeVec
 	dropped          *metrics.Counter
 	updateFailures   *metrics.Counter
+	registryPolls    *metrics.CounterVec
 	readingsFailures *metrics.Counter
 	logFailures      *metrics.Counter
 }
@@ -34,7 +35,7 @@ var decisionBuckets = []float64{
 // newPluginMetrics registers the metrics; where another profile has done so already, that profile's are returned.
 func newPluginMetrics(register register) (*pluginMetrics, error) {
 	var made pluginMetrics
-	var problems [9]error
+	var problems [10]error
 	made.fallbacks, problems[0] = registered(register, metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "longshore_fallback_total", Help: "Decisions that the policy did not make, by the reason.",
 		StabilityLevel: metrics.ALPHA,
@@ -74,6 +75,11 @@ func newPluginMetrics(register register) (*pluginMetrics, error) {
 		Name: "longshore_decision_cpu_seconds", Help: "Processor seconds of the policy's scores of all nodes for one pod.",
 		Buckets: decisionBuckets, StabilityLevel: metrics.ALPHA,
 	}))
+	made.registryPolls, problems[9] = registered(register, metrics.NewCounterVec(&metrics.CounterOpts{
+		Name:           "longshore_model_registry_polls_total",
+		Help:           "Times that the registry was asked for a new bundle, by what came of it.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"result"}))
 	return &made, errors.Join(problems[:]...)
 }
 

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/utils/clock"
 
 	"longshore.dev/scheduler/inference"
 )
@@ -47,14 +48,15 @@ type modelProblem struct {
 	text   string
 }
 
-// models keeps the policy that scores up to date with the folder of its bundle. A new bundle is read and checked in the
-// background and put in place by one write of a pointer. One that is gone or bad changes nothing: the last good policy
-// goes on. One whose first scores are not finite is taken back in favour of the one before.
+// models keeps the policy that scores up to date with the folder of its bundle, or with a registry's. A new bundle is
+// read and checked in the background and put in place by one write of a pointer. One that is gone or bad changes
+// nothing: the last good policy goes on. One whose first scores are not finite is taken back in favour of the one before.
 type models struct {
-	folder  string
-	load    loadPolicy
-	metrics *pluginMetrics
-	logger  klog.Logger
+	folder   string
+	registry *registry // nil = the folder is somebody else's to write
+	load     loadPolicy
+	metrics  *pluginMetrics
+	logger   klog.Logger
 
 	current atomic.Pointer[policy]
 	problem atomic.Pointer[modelProblem]
@@ -76,6 +78,27 @@ type fingerprint [2]struct {
 
 var bundleFiles = [2]string{"policy.json", "weights.safetensors"}
 
+func newModels(
+	arguments Arguments, load loadPolicy, metrics *pluginMetrics, logger klog.Logger, clock clock.PassiveClock,
+) *models {
+	m := &models{folder: arguments.ModelPath, load: load, metrics: metrics, logger: logger}
+	if address := arguments.Registry.URL; address != "" {
+		m.registry = newRegistry(arguments.Registry, metrics, logger, clock)
+		m.folder = m.registry.cache.current()
+		m.problem.Store(&modelProblem{modelMissing, "no bundle has come from " + address + " yet"})
+	}
+	return m
+}
+
+// update looks for a new bundle, in the folder or in the registry. It is called in the background, by one goroutine.
+func (m *models) update(ctx context.Context) {
+	if m.registry == nil {
+		m.poll()
+		return
+	}
+	m.registry.poll(ctx, m)
+}
+
 // poll looks at the folder and takes up what is new there.
 func (m *models) poll() {
 	found, err := m.look()
@@ -94,23 +117,34 @@ func (m *models) poll() {
 	}
 	loaded, err := m.load(m.folder)
 	if err != nil {
-		reason := inference.BadBundle
-		var problem *inference.Problem
-		if errors.As(err, &problem) {
-			reason = problem.Reason
-		}
 		// Read again at the next poll: a disk that could not be read may be well again, with the same files.
 		m.seen = fingerprint{}
-		m.fail(reason, err)
+		m.fail(refusalReason(err), err)
 		return
 	}
 	m.seen = found
+	m.take(loaded)
+}
+
+// take puts a policy in place, unless it is there already; it returns the one that then is.
+func (m *models) take(loaded *policy) *policy {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.problem.Store(nil)
-	if now := m.current.Load(); now == nil || now.sha256 != loaded.sha256 {
-		m.replace(loaded)
+	if now := m.current.Load(); now != nil && now.sha256 == loaded.sha256 {
+		return now
 	}
+	m.replace(loaded)
+	return loaded
+}
+
+// refusalReason returns why a bundle was refused.
+func refusalReason(err error) inference.Reason {
+	var problem *inference.Problem
+	if errors.As(err, &problem) {
+		return problem.Reason
+	}
+	return inference.BadBundle
 }
 
 // takeBack gives up a policy whose first scores were no numbers, in favour of the one before it.
@@ -122,7 +156,11 @@ func (m *models) takeBack(bad *policy, reason error) {
 	}
 	m.replace(m.previous)
 	m.previous = nil
-	m.fail(inference.NotFinite, fmt.Errorf("the first scores of %s (%.12s) are no numbers: %w", bad.name, bad.sha256, reason))
+	m.fail(inference.NotFinite, fmt.Errorf("%s: %w", noNumbers(bad), reason))
+}
+
+func noNumbers(bad *policy) string {
+	return fmt.Sprintf("the first scores of %s (%.12s) are no numbers", bad.name, bad.sha256)
 }
 
 // replace makes a policy the current one, none where it is nil.
@@ -148,7 +186,15 @@ func (m *models) fail(reason inference.Reason, err error) {
 	}
 	m.problem.Store(&modelProblem{reason, err.Error()})
 	m.metrics.updateFailures.Inc()
-	m.logger.Error(err, "The bundle cannot be used", "folder", m.folder, "lastGoodKept", m.current.Load() != nil)
+	m.logger.Error(err, "The bundle cannot be used", "source", m.source(), "lastGoodKept", m.current.Load() != nil)
+}
+
+// source says where the bundle comes from.
+func (m *models) source() string {
+	if m.registry != nil {
+		return m.registry.address
+	}
+	return m.folder
 }
 
 // look returns the state of the bundle's files.
@@ -183,21 +229,21 @@ func (f fingerprint) equals(other fingerprint) bool {
 }
 
 // loadBundle returns what reads a bundle and makes its scorer, for one profile.
-func loadBundle(handle fwk.Handle, envelopeTolerance float64, options ...inference.Option) (loadPolicy, error) {
+func loadBundle(handle fwk.Handle, arguments Arguments, options ...inference.Option) (loadPolicy, error) {
 	surroundings, err := inference.NewSurroundings(handle.SharedInformerFactory())
 	if err != nil {
 		return nil, err
 	}
 	parallelizer := recoveringParallelizer{handle.Parallelizer()}
 	return func(folder string) (*policy, error) {
-		model, err := inference.Load(folder)
+		model, err := inference.LoadPreferring(folder, arguments.Preference)
 		if err != nil {
 			return nil, err
 		}
 		made := &policy{needsReadings: model.NeedsReadings(), tieTolerance: model.TieTolerance()}
 		made.ignoresLimits = !model.LimitsLatency()
 		made.newScorer = func() scorer {
-			within, outside := inference.Within(surroundings), inference.MaxOutside(float32(envelopeTolerance))
+			within, outside := inference.Within(surroundings), inference.MaxOutside(float32(arguments.EnvelopeTolerance))
 			return inference.NewScorer(model, parallelizer, append(options, within, outside)...)
 		}
 		made.scorer = made.newScorer()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -29,7 +30,7 @@ func writeBundle(t testing.TB, folder, text string) {
 	}
 }
 
-func newModels(t testing.TB) *models {
+func makeModels(t testing.TB) *models {
 	t.Helper()
 	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register)
 	if err != nil {
@@ -74,7 +75,7 @@ func (m *models) failures(t testing.TB) float64 {
 }
 
 func TestModelIsSwapped(t *testing.T) {
-	m := newModels(t)
+	m := makeModels(t)
 	m.poll()
 	if m.sha256() != "" || m.problem.Load().reason != modelMissing {
 		t.Fatalf("an empty folder: got %q and %v", m.sha256(), m.problem.Load())
@@ -113,7 +114,7 @@ func TestLastGoodModelIsKept(t *testing.T) {
 	}
 	for name, spoil := range tests {
 		t.Run(name, func(t *testing.T) {
-			m := newModels(t)
+			m := makeModels(t)
 			writeBundle(t, m.folder, "good")
 			m.poll()
 			spoil(t, m.folder)
@@ -138,7 +139,7 @@ func TestLastGoodModelIsKept(t *testing.T) {
 }
 
 func TestNewModelIsTakenBack(t *testing.T) {
-	m := newModels(t)
+	m := makeModels(t)
 	writeBundle(t, m.folder, "good")
 	m.poll()
 	m.current.Load().isProven.Store(true)
@@ -157,7 +158,7 @@ func TestNewModelIsTakenBack(t *testing.T) {
 }
 
 func TestFirstModelIsTakenBack(t *testing.T) {
-	m := newModels(t)
+	m := makeModels(t)
 	writeBundle(t, m.folder, "NaN weights")
 	m.poll()
 	m.takeBack(m.current.Load(), errors.New("node-1: NaN"))
@@ -182,7 +183,7 @@ func TestPluginTakesBackANewModel(t *testing.T) {
 
 // TestADiskThatHangsDoesNotHoldUpPods loads a bundle that never comes while a bad one is taken back.
 func TestADiskThatHangsDoesNotHoldUpPods(t *testing.T) {
-	m := newModels(t)
+	m := makeModels(t)
 	writeBundle(t, m.folder, "NaN weights")
 	m.poll()
 	bad, isHanging, isOver := m.current.Load(), make(chan struct{}), make(chan struct{})
@@ -201,4 +202,28 @@ func TestADiskThatHangsDoesNotHoldUpPods(t *testing.T) {
 	}
 	close(isOver)
 	<-done
+}
+
+func TestThePreferenceReachesTheBundle(t *testing.T) {
+	f := newFixture(t)
+	tests := map[string]struct {
+		weights map[string]float64
+		want    string // of the error
+	}{
+		"none":                {nil, ""},
+		"a term":              {map[string]float64{"watts": 2}, ""},
+		"a term of another's": {map[string]float64{"latency": 1}, "got the preference `latency`, expected one of: fragmentation, watts"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			load, err := loadBundle(f.framework, Arguments{Preference: test.weights})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = load("../../contract/bundles/kinds")
+			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, expected %q", err, test.want)
+			}
+		})
+	}
 }

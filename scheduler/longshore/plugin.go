@@ -62,8 +62,9 @@ type Longshore struct {
 	isCold  bool // the next ranking has everything to make anew
 	learned []float32
 	totals  []float32
-	places  []int8
-	rows    map[string]int32
+	roster  *inference.Roster
+	ranks   []int32 // of the roster's nodes by their names
+	places  []int32 // of the pod's nodes in the roster
 }
 
 // New makes the plugin for one profile and starts what it does in the background; that ends with the context.
@@ -73,7 +74,7 @@ func New(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	held := &inference.Held{}
-	load, err := loadBundle(handle, arguments.EnvelopeTolerance, inference.Holding(held))
+	load, err := loadBundle(handle, arguments, inference.Holding(held))
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
@@ -103,11 +104,12 @@ func newPlugin(
 		clock:     clock,
 		metrics:   metrics,
 		announcer: newAnnouncer(handle.EventRecorder(), clock, arguments.EventInterval.Duration),
-		models:    &models{folder: arguments.ModelPath, load: load, metrics: metrics, logger: logger},
+		models:    newModels(arguments, load, metrics, logger, clock),
 		stock:     stock,
 		delay:     delay,
 		handle:    handle,
 		held:      held,
+		roster:    inference.NewRoster(nil),
 		circuit:   newCircuit(clock, arguments.Circuit),
 	}
 	if arguments.ReadingsFile != "" {
@@ -126,7 +128,7 @@ func newPlugin(
 // start reads the model and the readings, so that the first pod has them, and follows them in the background. A disk
 // that does not answer holds up the start for a while, but not for ever.
 func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.WithTicker) {
-	polls := []func(){p.models.poll}
+	polls := []func(){func() { p.models.update(ctx) }}
 	if p.telemetry != nil {
 		polls = append(polls, func() { p.pollReadings(logger) })
 	}
@@ -200,9 +202,9 @@ func (p *Longshore) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.
 	return nil, fwk.NewStatus(fwk.Unschedulable, "scores depend on all nodes")
 }
 
-// nodeScores are one pod's scores. The rows are shared by many pods and never written to.
+// nodeScores are one pod's scores. The places are shared by many pods and never written to.
 type nodeScores struct {
-	rows   map[string]int32
+	places map[string]int32
 	scores []int8
 }
 
@@ -210,9 +212,9 @@ type nodeScores struct {
 func (s *nodeScores) Clone() fwk.StateData { return s }
 
 func (s *nodeScores) of(node string) int64 {
-	row, ok := s.rows[node]
-	if !ok || int(row) >= len(s.scores) {
+	place, ok := s.places[node]
+	if !ok || int(place) >= len(s.scores) {
 		return 0
 	}
-	return int64(s.scores[row])
+	return int64(s.scores[place])
 }

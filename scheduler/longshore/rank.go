@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -53,6 +50,7 @@ func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	}()
 	started := p.clock.Now()
 	all := p.allNodes(nodes)
+	p.locate(all, nodes)
 	p.learned = resized(p.learned, len(nodes))
 	p.totals = resized(p.totals, len(nodes))
 	made := ranking{nodes: nodes, numNodes: len(all), scores: p.learned, chosen: -1}
@@ -65,7 +63,7 @@ func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		if p.arguments.MixWeight > 0 && p.scoreByStock(ctx, state, pod, nodes) {
 			mix(p.learned, p.totals, p.arguments.MixWeight)
 		}
-		made.chosen = lowestNamedBest(nodes, p.learned, policy.tieTolerance)
+		made.chosen = p.lowestNamedBest(p.learned, policy.tieTolerance)
 	default:
 		made.policy, made.failure = stockPolicy, failure
 		p.sayFallback(ctx, pod, failure)
@@ -75,12 +73,12 @@ func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 			made.chosen = anyBest(p.totals)
 		}
 	}
-	p.metrics.duration.Observe(p.clock.Since(started).Seconds())
-	p.record(pod, made, started)
-	if p.arguments.Shadow {
-		return nil
+	if !p.arguments.Shadow {
+		scores = p.toScores(made)
 	}
-	return p.toScores(all, made)
+	p.record(pod, made, started)
+	p.metrics.duration.Observe(p.clock.Since(started).Seconds())
+	return scores
 }
 
 // ranking is what was found for one pod.
@@ -155,11 +153,11 @@ func coldDeadline(deadline time.Duration) time.Duration {
 
 // scoreWithin runs the policy for as long as it may take.
 func (p *Longshore) scoreWithin(
-	ctx context.Context, deadline time.Duration,
+	parent context.Context, deadline time.Duration,
 	policy *policy, pod *v1.Pod, all, nodes []fwk.NodeInfo, readings inference.Readings,
 ) (problem *inference.Problem) {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
+	ctx := &hurried{Context: parent, until: time.Now().Add(deadline)}
+	defer ctx.stop()
 	defer func() {
 		if value := recover(); value != nil {
 			problem = &inference.Problem{Reason: panicked, Message: fmt.Sprint(value)}
@@ -180,7 +178,7 @@ func (p *Longshore) scoreWithin(
 		return &inference.Problem{Reason: otherError, Message: err.Error()}
 	}
 	for i, score := range p.learned {
-		if math.IsNaN(float64(score)) || math.IsInf(float64(score), 0) {
+		if score-score != 0 { // infinite, or not a number
 			return &inference.Problem{
 				Reason: inference.NotFinite, Message: fmt.Sprintf("node %s: the score is %v", nodes[i].Node().Name, score),
 			}
@@ -190,15 +188,16 @@ func (p *Longshore) scoreWithin(
 }
 
 // scoreTimed runs the policy and notes the processor time that it took: the time by the clock also has what the thread
-// waited while others had its core. Of parallel parts, which only the first pod of its kind has, it is the caller's.
+// waited while others had its core. Of parallel parts, which only the first pod of its kind has, it is the caller's. The
+// caller is not held on its thread for this; where it ends up on another one, nothing is noted.
 func (p *Longshore) scoreTimed(
 	ctx context.Context, policy *policy, pod *v1.Pod, all, nodes []fwk.NodeInfo, readings inference.Readings,
 ) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	started := threadTime()
+	thread, started := threadTime()
 	err := policy.scorer.Score(ctx, pod, all, nodes, readings, p.learned)
-	p.metrics.processorTime.Observe((threadTime() - started).Seconds())
+	if same, ended := threadTime(); same == thread {
+		p.metrics.processorTime.Observe((ended - started).Seconds())
+	}
 	return err
 }
 
@@ -242,49 +241,24 @@ func (p *Longshore) countStockError(ctx context.Context, pod *v1.Pod, err error)
 	klog.FromContext(ctx).Error(err, "A score plugin of upstream's failed; it counts nothing", "pod", klog.KObj(pod))
 }
 
+// locate finds the places of the nodes that the pod fits on.
+func (p *Longshore) locate(all, nodes []fwk.NodeInfo) {
+	var missing fwk.NodeInfo
+	if p.places, missing = p.roster.Find(nodes, p.places[:0]); missing == nil && len(p.ranks) <= len(all) {
+		return
+	}
+	// Nodes have come or gone. Who still reads the scores of the last pod has the roster of then.
+	p.roster = inference.NewRoster(all, nodes)
+	p.ranks = p.roster.Ranks()
+	p.places, _ = p.roster.Find(nodes, p.places[:0])
+}
+
 // toScores turns a ranking into what kube-scheduler is given.
-func (p *Longshore) toScores(all []fwk.NodeInfo, made ranking) *nodeScores {
-	if cap(p.places) < len(made.nodes) {
-		p.places = make([]int8, len(made.nodes))
-	}
-	places := p.places[:len(made.nodes)]
-	toNodeScores(made.scores, made.chosen, places)
-	scores, isComplete := inRows(p.rows, made.nodes, places)
-	if !isComplete {
-		p.learnRows(all, made.nodes)
-		scores, _ = inRows(p.rows, made.nodes, places)
-	}
-	return &nodeScores{p.rows, scores}
-}
-
-// inRows returns the scores by row; false = a node has none.
-func inRows(rows map[string]int32, nodes []fwk.NodeInfo, places []int8) ([]int8, bool) {
-	scores := make([]int8, len(rows))
-	for i, node := range nodes {
-		row, ok := rows[node.Node().Name]
-		if !ok {
-			return nil, false
-		}
-		scores[row] = places[i]
-	}
-	return scores, true
-}
-
-// learnRows gives every node a row. Rows are kept from pod to pod, as making such a map for every pod costs more than
-// scoring it; where a new node has come, another map takes the place of the old one, which may still be read.
-func (p *Longshore) learnRows(all, nodes []fwk.NodeInfo) {
-	rows := make(map[string]int32, len(all))
-	if len(p.rows) < 2*len(all) { // else most of it is about nodes that are gone
-		maps.Copy(rows, p.rows)
-	}
-	for _, list := range [][]fwk.NodeInfo{all, nodes} {
-		for _, node := range list {
-			if _, ok := rows[node.Node().Name]; !ok {
-				rows[node.Node().Name] = int32(len(rows))
-			}
-		}
-	}
-	p.rows = rows
+func (p *Longshore) toScores(made ranking) *nodeScores {
+	// Not kept from pod to pod: nobody says when the scores of the last one are not read any more.
+	scores := make([]int8, len(p.ranks))
+	toNodeScores(made.scores, made.chosen, p.places, scores)
+	return &nodeScores{p.roster.Places(), scores}
 }
 
 func resized(buffer []float32, size int) []float32 {

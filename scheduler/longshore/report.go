@@ -75,7 +75,8 @@ func (d *decision) describe(made ranking) {
 	d.Node, d.Score = &node, &score
 	others := make([]candidate, 0, topCandidates)
 	for i, other := range made.nodes {
-		if i != made.chosen {
+		// Most names need not be read.
+		if i != made.chosen && (len(others) < topCandidates || made.scores[i] >= others[topCandidates-1].score) {
 			others = best(others, other.Node().Name, made.scores[i])
 		}
 	}

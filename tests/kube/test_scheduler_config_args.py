@@ -25,8 +25,54 @@ def test_good_arguments_have_no_problem() -> None:
         "circuit": {"failures": 3, "openFor": "1m"},
         "eventInterval": "5m",
         "stockPluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}],
+        "preference": {"watts": 1, "fragmentation": 0.25},
     }
     assert argument_problems(arguments) == []
+
+
+@pytest.mark.parametrize(
+    "registry",
+    [
+        {"url": "https://models.example/models/el-rl/live/", "pollInterval": "1m", "tokenFile": "/t", "caFile": "/ca"},
+        {"url": "http://127.0.0.1:8090/models/el-rl/live"},
+        {"url": "http://[::1]:8090/models/el-rl/live"},
+        {"url": "http://models/el-rl/live", "allowPlainHTTP": True},
+    ],
+    ids=lambda registry: registry["url"],
+)
+def test_a_registry_takes_the_place_of_the_folder(registry: dict[str, Any]) -> None:
+    assert argument_problems({"registry": {"cacheFolder": "/c", **registry}}) == []
+
+
+@pytest.mark.parametrize(
+    ("registry", "field", "message"),
+    [
+        ({"cacheFolder": "/c"}, "registry.url", "missing"),
+        ({"url": "https://m/live"}, "registry.cacheFolder", "missing"),
+        ({"url": "https://m/live", "cacheFolder": "c"}, "registry.cacheFolder", "an absolute path"),
+        ({"url": "m/live", "cacheFolder": "/c"}, "registry.url", "an address such as"),
+        ({"url": "https://me:secret@m/live", "cacheFolder": "/c"}, "registry.url", "without user"),
+        ({"url": "https://m/live?x", "cacheFolder": "/c"}, "registry.url", "query"),
+        (
+            {"url": "http://10.0.0.1/live", "cacheFolder": "/c"},
+            "registry.url",
+            "expected https, or allowPlainHTTP: true",
+        ),
+        ({"url": "https://m/live", "cacheFolder": "/c", "pollInterval": "1s"}, "registry.pollInterval", "at least 2s"),
+        ({"uri": "https://m/live", "url": "https://m/live", "cacheFolder": "/c"}, "registry.uri", "no such field"),
+        ("https://m/live", "registry", "expected a mapping"),
+    ],
+)
+def test_a_wrong_registry_names_the_field(registry: Any, field: str, message: str) -> None:
+    first = argument_problems({"registry": registry})[0] if isinstance(registry, dict) else None
+    first = first or argument_problems({"modelPath": "/m", "registry": registry})[0]
+    assert first.field == field
+    assert message in first.message
+
+
+def test_a_folder_and_an_address_are_one_too_many() -> None:
+    (problem,) = argument_problems({"modelPath": "/m", "registry": {"url": "https://m/live", "cacheFolder": "/c"}})
+    assert (problem.field, problem.hint) == ("registry.url", "leave one out")
 
 
 @pytest.mark.parametrize(
@@ -48,6 +94,9 @@ def test_good_arguments_have_no_problem() -> None:
         ({"circuit": 5}, "circuit", "expected a mapping"),
         ({"decisionLog": "http:///decisions"}, "decisionLog", "an address such as"),
         ({"eventInterval": "1ms"}, "eventInterval", "a duration of at least 1s"),
+        ({"preference": {"watts": -1}}, "preference", "weights of 0 or more by term"),
+        ({"preference": {"watts": "much"}}, "preference", "weights of 0 or more by term"),
+        ({"preference": {"watts": 0}}, "preference", "at least one weight above 0"),
         ({"stockPluginConfig": [{"args": {}}]}, "stockPluginConfig", "a list of `name` and `args`"),
         ([1], "", "expected a mapping"),
     ],
@@ -87,4 +136,4 @@ def test_durations_are_read_as_go_does(text: object, seconds: Fraction | None) -
 def test_the_go_struct_has_the_same_fields() -> None:
     found = re.findall(r'`json:"(\w+)"`', GO_STRUCT.read_text(encoding="utf-8"))
     own = [name for name in FIELDS if name not in ("apiVersion", "kind")]  # of every Kubernetes object
-    assert found == [*own, *FIELDS["circuit"]]
+    assert found == [*own, *FIELDS["registry"], *FIELDS["circuit"]]

@@ -6,7 +6,7 @@ import pytest
 
 from longshore.core.errors import InputError, LongshoreError
 from longshore.policies import bundle_folder as module
-from longshore.policies.bundle_folder import find_bundles, read_folder, write_folder
+from longshore.policies.bundle_folder import find_bundles, read_files, read_folder, write_files, write_folder
 from policy_samples import make_dial, make_policy
 
 
@@ -116,3 +116,19 @@ def test_bundles_are_found_below_a_folder(tmp_path: Path):
     assert find_bundles(tmp_path / "b") == [tmp_path / "b"]
     with pytest.raises(InputError, match="no folder"):
         find_bundles(tmp_path / "nothing")
+
+
+def test_files_are_read_and_written_as_they_are(tmp_path: Path):
+    write_folder(tmp_path / "first", make_policy())
+    (tmp_path / "first" / "README.md").write_text("by hand")
+    files = read_files(tmp_path / "first")
+    write_files(tmp_path / "second", files)
+    assert files["README.md"] == b"by hand"
+    assert read_files(tmp_path / "second") == files
+
+
+def test_files_of_a_bundle_that_is_refused_are_not_given(tmp_path: Path):
+    write_folder(tmp_path / "mine", make_policy())
+    (tmp_path / "mine" / "weights.safetensors").write_bytes(b"none")
+    with pytest.raises(InputError, match=r"bundle `.*mine`: .*cut off"):
+        read_files(tmp_path / "mine")

@@ -75,7 +75,23 @@ def test_what_only_nodes_decide_is_computed_once(arrays: ClusterArrays, monkeypa
     cache.rows(*asked(with_pod(arrays, 1), 0))
     cache.rows(*asked(with_latency(arrays, 1, 7.0), 0))
     everything = ["cost", "latency", "node_cpu_used", "cluster_cpu_mean", "is_feasible"]
-    assert written == [everything, ["node_cpu_used", "cluster_cpu_mean", "is_feasible"], everything]
+    # Rows of the view's block, and pools, are written at once and not one by one.
+    assert written == [everything, ["is_feasible"], everything]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("cluster_cpu_mean", "node_is_on", "cost", "after_imbalance", "cluster_on_share", "after_cpu_used"),
+        ("after_pods_used", "node_cpu_free", "node_memory_free", "cluster_cpu_least"),
+        ("cost",),
+    ],
+    ids=["mixed", "backwards", "nothing that changes"],
+)
+def test_features_in_any_order_are_those_of_the_plain_path(arrays: ClusterArrays, names: tuple[str, ...]) -> None:
+    cache = ColumnCache(names)
+    for now in (arrays, with_pod(arrays, 1), with_pod(with_pod(arrays, 1), 2)):
+        np.testing.assert_array_equal(cache.rows(*asked(now, 0)), features(*asked(now, 0), names))
 
 
 def test_memory_is_bounded(arrays: ClusterArrays, monkeypatch: pytest.MonkeyPatch) -> None:

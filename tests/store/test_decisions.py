@@ -16,7 +16,10 @@ import pytest
 from longshore.store import decisions
 from longshore.store.decisions import DecisionLog
 from longshore.store.reader import DecisionReader
+from store.postgres import empty_database, postgres
 from store.samples import sample
+
+__all__ = ["empty_database", "postgres"]
 
 
 @pytest.fixture
@@ -261,3 +264,16 @@ def test_adding_from_many_threads_loses_nothing(store: str):
             thread.join()
         assert log.flush()
         assert len({record.id for record in log.query(limit=2000)}) == 1000
+
+
+def test_postgresql_takes_decisions_by_the_same_code(empty_database: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(decisions, "PRUNE_EVERY_ROWS", 100)
+    with DecisionLog(empty_database, kept_rows=50) as log:
+        for number in range(200):
+            log.add(sample(number))
+        assert log.flush()
+        log.set_outcome(log.add(sample(200, pod_name="last")), "bound", bind_us=2100)
+        log.add(sample(201, pod_name="\ud800"))
+        (got,) = log.query(pod="shop/last")
+        assert (got.outcome, got.bind_us, got.candidates) == ("bound", 2100, sample().candidates)
+        assert (log.num_dropped, len(log.recent(1000))) == (1, 51)

@@ -39,7 +39,7 @@ def test_migrate_runs_only_the_steps_that_are_missing(tmp_path: Path, monkeypatc
     schema.migrate(engine(tmp_path / "d.db"))
     columns = sa.inspect(engine(tmp_path / "d.db")).get_columns("decisions")
     assert columns[-1]["name"] == "added"
-    assert schema.read_version(engine(tmp_path / "d.db")) == 2
+    assert schema.read_version(engine(tmp_path / "d.db")) == len(schema.MIGRATIONS)
 
 
 def test_migrate_that_fails_leaves_the_old_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -52,8 +52,19 @@ def test_migrate_that_fails_leaves_the_old_version(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, fail))
     with pytest.raises(sa.exc.OperationalError):
         schema.migrate(engine(tmp_path / "d.db"))
-    assert schema.read_version(engine(tmp_path / "d.db")) == 1
+    assert schema.read_version(engine(tmp_path / "d.db")) == len(schema.MIGRATIONS) - 1
     assert "added" not in {column["name"] for column in sa.inspect(engine(tmp_path / "d.db")).get_columns("decisions")}
+
+
+def test_migrate_adds_the_models_to_a_decision_log_of_the_first_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with monkeypatch.context() as first:
+        first.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        schema.migrate(engine(tmp_path / "d.db"))
+    assert not sa.inspect(engine(tmp_path / "d.db")).has_table("model_versions")
+    schema.migrate(engine(tmp_path / "d.db"))
+    assert sa.inspect(engine(tmp_path / "d.db")).has_table("model_versions")
 
 
 def newer_store(path: Path) -> Path:
@@ -66,7 +77,7 @@ def newer_store(path: Path) -> Path:
 
 def test_check_store_refuses_a_newer_file_with_a_sentence(tmp_path: Path):
     path = newer_store(tmp_path / "d.db")
-    with pytest.raises(InputError, match=r"has schema version 99, this longshore knows up to 1") as caught:
+    with pytest.raises(InputError, match=r"has schema version 99, this longshore knows up to 2") as caught:
         schema.check_store(str(path))
     assert caught.value.hint == "update longshore, or give another file"
 

@@ -1,12 +1,16 @@
-"""`longshore models`: trained policies as folders: which there are, what one is, whether it is sound, what differs."""
+"""`longshore models`: trained policies as folders: which there are, what one is, whether it is sound, what differs.
+
+The registry's commands are those of `models_registry`.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longshore.cli import models_registry
 from longshore.cli.output import JsonOption, emit, note, write_table
-from longshore.core.errors import LongshoreError
+from longshore.core.errors import InputError, LongshoreError
 
 if TYPE_CHECKING:
     from longshore.core.policy import Policy
@@ -16,21 +20,40 @@ Bundle = Annotated[Path, typer.Argument(help="The folder of a bundle.", show_def
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(help="Trained policies as folders (bundles).", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help="Trained policies as folders (bundles), and the registry of their versions.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
     group.command(name="list")(list_models)
     group.command(name="show")(show)
     group.command(name="verify")(verify)
     group.command(name="diff")(diff)
+    models_registry.register(group)
     app.add_typer(group, name="models")
 
 
 def list_models(
-    folder: Annotated[Path, typer.Argument(help="Where to look, folders below included.")] = Path(),
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where to look, folders below included; by default here.")
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="List a registry instead: a file, a URL, or `default` (in your state folder).", metavar="STORE"
+        ),
+    ] = None,
     json_mode: JsonOption = False,
 ) -> None:
-    """List the bundles in a folder and below it."""
+    """List the bundles in a folder and below it, or the versions in a registry."""
     from longshore.policies.bundle_folder import find_bundles
 
+    if store is not None:
+        if folder is not None:
+            raise InputError(f"got the folder `{folder}` and `--store {store}`, expected one of them", "leave one out")
+        models_registry.list_versions(store, json_mode=json_mode)
+        return
+    folder = folder or Path()
     models = [_model(path) for path in find_bundles(folder)]
 
     def render() -> None:

@@ -27,17 +27,32 @@ MEMORY_COLUMN = CORE_RESOURCES.index(MEMORY)
 
 _BOTH = slice(CPU_COLUMN, MEMORY_COLUMN + 1)
 """The columns of CPU and memory, which stand side by side."""
+BLOCK = (
+    "node_cpu_used",
+    "node_memory_used",
+    "node_pods_used",
+    "node_cpu_free",
+    "node_memory_free",
+    "node_is_on",
+    "after_cpu_used",
+    "after_memory_used",
+    "after_pods_used",
+    "after_imbalance",
+)
+"""Features that are the rows of `View.block`."""
+_NOW, _FREE, _IS_ON, _AFTER, _IMBALANCE = slice(0, 3), slice(3, 5), 5, slice(6, 9), 9
 _OF_NODES = (
     "xp",
     "is_real",
     "is_all_real",
     "num_real",
     "largest",
-    "_sizes",
     "_allocatable",
     "_largest_sizes",
+    "_divisors",
     "_asked",
     "_curves",
+    "_used_terms",
     "_has_own_domain",
 )
 """What of a view depends on the nodes and classes alone."""
@@ -92,8 +107,8 @@ class View:
 
     def later(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> "View":
         """Return the view of the same nodes and classes at another moment; what depends on them alone is kept."""
-        view = View(arrays, pod_class, feasible)
-        view.__dict__.update(self._of_nodes)
+        view = object.__new__(View)  # a frozen class sets its fields one by one, in three times the time
+        view.__dict__.update(self._of_nodes, arrays=arrays, pod_class=pod_class, feasible=feasible)
         return view
 
     @_kept
@@ -113,49 +128,65 @@ class View:
 
     @_kept
     def is_on(self) -> Array:
-        """Say which nodes have a pod [nodes]."""
-        return self.real(self.arrays.state.pod_count > 0, False)
+        """Say which nodes have a pod [nodes]; where there is a block as 0.0 and 1.0."""
+        return self.block[_IS_ON] if self._has_all_at_once else self.real(self.arrays.state.pod_count > 0, False)
 
     @_kept
     def cpu_used(self) -> Array:
         """Return the requested share of CPU [nodes], 0 to 1."""
-        return self._shares[0, 0] if self._has_all_at_once else self._share(CPU_COLUMN, 0)
+        return self.block[0] if self._has_all_at_once else self._share(CPU_COLUMN, 0)
 
     @_kept
     def memory_used(self) -> Array:
         """Return the requested share of memory [nodes], 0 to 1."""
-        return self._shares[0, 1] if self._has_all_at_once else self._share(MEMORY_COLUMN, 0)
+        return self.block[1] if self._has_all_at_once else self._share(MEMORY_COLUMN, 0)
 
     @_kept
     def cpu_after(self) -> Array:
         """Return the requested share of CPU with the pod on the node [nodes], 0 to 1."""
-        return self._shares[1, 0] if self._has_all_at_once else self._share(CPU_COLUMN, self.request(CPU_COLUMN))
+        return self.block[6] if self._has_all_at_once else self._share(CPU_COLUMN, self.request(CPU_COLUMN))
 
     @_kept
     def memory_after(self) -> Array:
         """Return the requested share of memory with the pod on the node [nodes], 0 to 1."""
-        return self._shares[1, 1] if self._has_all_at_once else self._share(MEMORY_COLUMN, self.request(MEMORY_COLUMN))
+        return self.block[7] if self._has_all_at_once else self._share(MEMORY_COLUMN, self.request(MEMORY_COLUMN))
 
     @_kept
     def pods_used(self) -> Array:
         """Return the pods by the number that the node allows [nodes], 0 to 1."""
-        return self._shares[0, 2] if self._has_all_at_once else self._share_of_pods(0)
+        return self.block[2] if self._has_all_at_once else self._share_of_pods(0)
 
     @_kept
     def pods_after(self) -> Array:
         """Return the same with the pod on the node [nodes], 0 to 1."""
-        return self._shares[1, 2] if self._has_all_at_once else self._share_of_pods(1)
+        return self.block[8] if self._has_all_at_once else self._share_of_pods(1)
 
     @_kept
     def free(self) -> Array:
         """Return CPU and memory that are not requested, by the largest node's [2, nodes], 0 to 1."""
-        requested = self._amounts[0, :2] if self._has_all_at_once else self.arrays.state.requested[:, _BOTH].T
-        return self.cut((self._allocatable - requested) / self._largest_sizes)
+        if self._has_all_at_once:
+            return self.block[_FREE]
+        return self.cut((self._allocatable - self.arrays.state.requested[:, _BOTH].T) / self._largest_sizes)
+
+    @_kept
+    def after_imbalance(self) -> Array:
+        """Return how far CPU and memory are apart with the pod on the node [nodes], 0 to 1."""
+        return self.block[_IMBALANCE] if self._has_all_at_once else self.xp.abs(self.cpu_after - self.memory_after)
 
     @_kept
     def cpu_mean(self) -> Array:
         """Return the mean of `cpu_used` over the nodes."""
-        return self.mean(self.cpu_used)
+        return self._means[0] if self._has_all_at_once else self.mean(self.cpu_used)
+
+    @_kept
+    def memory_mean(self) -> Array:
+        """Return the mean of `memory_used` over the nodes."""
+        return self._means[1] if self._has_all_at_once else self.mean(self.memory_used)
+
+    @_kept
+    def on_share(self) -> Array:
+        """Return the share of the nodes that have a pod."""
+        return self._means[_IS_ON] if self._has_all_at_once else self.mean(self.is_on)
 
     @_kept
     def latency_known(self) -> Array:
@@ -191,6 +222,13 @@ class View:
     def watts_after(self) -> Array:
         """Return what the node's curve says with the pod on the node [nodes]."""
         return self._watts[1] if self._has_all_at_once else self._watts_at(self.cpu_after)
+
+    @_kept
+    def watts_if_on(self) -> Array:
+        """Return what the node draws where one without a pod is switched off [nodes]."""
+        if self._has_all_at_once:  # 0 or 1 times as much: the same, in fewer calls
+            return self.watts_now * self.is_on
+        return self.xp.where(self.is_on, self.watts_now, 0.0)
 
     @_kept
     def gpu_milli(self) -> Array:
@@ -275,7 +313,7 @@ class View:
 
     @_kept
     def _has_all_at_once(self) -> bool:
-        """Say whether `_amounts` and what follows from them serve: in NumPy, for one pod."""
+        """Say whether `block` and what follows from it serve: in NumPy, for one pod."""
         return self.xp is np and np.ndim(self.pod_class) == 0
 
     @_kept
@@ -289,11 +327,13 @@ class View:
         return self.arrays.nodes.allocatable[:, _BOTH].T.astype(self.xp.float64)
 
     @_kept
-    def _sizes(self) -> Array:
-        """Return CPU, memory and number of pods that every node has room for, at least 1, for NumPy [3, nodes]."""
-        sizes = np.empty((3, self._allocatable.shape[1]))
-        sizes[:2], sizes[2] = self._allocatable, self.arrays.nodes.allowed_pods
-        return np.maximum(sizes, 1.0)
+    def _divisors(self) -> tuple[Array, Array, Array]:
+        """Return what the first rows of the block are divided by, and zeros and ones, for NumPy [9, nodes]."""
+        divisors = np.ones((_IMBALANCE, self._allocatable.shape[1]))
+        divisors[:2], divisors[2] = self._allocatable, self.arrays.nodes.allowed_pods
+        np.maximum(divisors, 1.0, out=divisors)
+        divisors[_FREE], divisors[_AFTER] = self._largest_sizes, divisors[_NOW]
+        return divisors, np.zeros(divisors.shape), np.ones(divisors.shape)
 
     @_kept
     def _asked(self) -> Array:
@@ -310,22 +350,33 @@ class View:
         return self.xp.where(most > 0, most, self.xp.inf)
 
     @_kept
-    def _amounts(self) -> Array:
-        """Return CPU, memory and pods on every node, now and after, for NumPy [2, 3, nodes]: exact, as below 2^53.
+    def block(self) -> Array:
+        """Return what only the node and the pod decide, each feature a row, for NumPy and one pod [10, nodes], 0 to 1.
 
-        All at once: few calls count there, and XLA finds by itself what is needed.
+        All at once, in the order of `BLOCK`: few calls count there, and XLA finds by itself what is needed.
+        Amounts are exact, as they are below 2^53. A count of pods that is cut to 0..1 says whether there is any.
         """
         state = self.arrays.state
-        amounts = np.empty((2, 3, state.pod_count.shape[0]))
-        now, after = amounts
-        now[:2], now[2] = state.requested[:, _BOTH].T, state.pod_count
-        np.add(now, self._asked[self.pod_class], out=after)
-        return amounts
+        block = np.empty((len(BLOCK), state.pod_count.shape[0]))
+        cut, imbalance = block[:_IMBALANCE], block[_IMBALANCE]
+        block[:2] = state.requested[:, _BOTH].T
+        block[2:6:3] = state.pod_count
+        np.add(block[_NOW], self._asked[self.pod_class], out=block[_AFTER])
+        np.subtract(self._allocatable, block[:2], out=block[_FREE])
+        divisors, zeros, ones = self._divisors
+        np.divide(cut, divisors, out=cut)
+        np.maximum(cut, zeros, out=cut)  # with one number it takes twice as long
+        np.minimum(cut, ones, out=cut)
+        np.subtract(block[6], block[7], out=imbalance)
+        np.abs(imbalance, out=imbalance)
+        return block
 
     @_kept
-    def _shares(self) -> Array:
-        """Return the same by what the nodes have, 0 to 1 [2, 3, nodes]."""
-        return self.cut(self._amounts / self._sizes)
+    def _means(self) -> list[float]:
+        """Return the means of the block's rows up to whether nodes are on, over the nodes, in one call."""
+        rows = self.block[: _IS_ON + 1]
+        sums = np.add.reduce(rows if self.is_all_real else np.where(self.is_real, rows, 0.0), axis=1)
+        return [total / self.num_real for total in sums.tolist()]
 
     @_kept
     def _curves(self) -> "_Curves":
@@ -340,10 +391,12 @@ class View:
     def _watts(self) -> Array:
         """Return what the curves say now and after, for NumPy [2, nodes]: `core.power.watts_at` in fewer calls."""
         curves = self._curves
-        position = self._shares[:, 0] * curves.steps
+        position = self.block[:7:6] * curves.steps
         lower = np.floor(position)
         place = (lower + curves.first).astype(np.intp)
-        return curves.points.take(place) + curves.rises.take(place) * (position - lower)
+        np.subtract(position, lower, out=position)
+        np.multiply(curves.rises.take(place), position, out=position)
+        return np.add(curves.points.take(place), position, out=position)
 
     def _watts_at(self, cpu: Array) -> Array:
         return watts_at(self.arrays.nodes.power_curve, cpu * self._has_cpu)
@@ -358,18 +411,33 @@ class View:
 
     def has_terms(self, terms: Terms | SpreadTerms) -> bool:
         """Say whether the pod's class has such terms, as far as that can be known: JAX traces its programs for all."""
-        return terms.query.shape[1] > 0 and (self.xp is not np or any(terms.query[self.pod_class].tolist()))
+        return bool(self._used(terms)) if self.xp is np else terms.query.shape[1] > 0
+
+    def _used(self, terms: Terms | SpreadTerms) -> list[tuple[int, int, int]]:
+        """Return the pod's terms that are any, for NumPy: number, query and key; most classes have fewer than fit."""
+        place = id(terms.query), int(self.pod_class)
+        found: list[tuple[int, int, int]] | None = self._used_terms.get(place)
+        if found is None:
+            queries, keys = terms.query[self.pod_class].tolist(), terms.key[self.pod_class].tolist()
+            found = [(i, query, key) for i, (query, key) in enumerate(zip(queries, keys, strict=True)) if query > 0]
+            self._used_terms[place] = found
+        return found
+
+    @_kept
+    def _used_terms(self) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
+        """Return a place for what `_used` has found; classes, and with them these arrays, live as long as it does."""
+        return {}
 
     def pods_near(self, terms: Terms | SpreadTerms, weights: Array = None) -> Array:
         """Add up the pods that each term counts in the node's domain, times their weights [nodes]."""
-        query, key, counts = terms.query[self.pod_class], terms.key[self.pod_class], self.arrays.state.counts
+        counts = self.arrays.state.counts
         if self.xp is np:
-            # Term by term, and most classes have fewer of them than there is room for.
-            used = [i for i, row in enumerate(query.tolist()) if row > 0]
-            sums = [self._in_domain(counts[query.item(i)], key.item(i)) for i in used]
+            used = self._used(terms)
+            sums = [self._in_domain(counts[query], key) for _, query, key in used]
             if weights is not None:
-                sums = [counted * weights[i] for counted, i in zip(sums, used, strict=True)]
+                sums = [counted * weights[number] for counted, (number, _, _) in zip(sums, used, strict=True)]
             return reduce(np.add, sums)
+        query, key = terms.query[self.pod_class], terms.key[self.pod_class]
         counts = counts[query]
         if weights is not None:
             counts = counts * weights[:, None]
@@ -417,11 +485,20 @@ class View:
 
     def mean(self, values: Array) -> Array:
         """Return the mean over the nodes, 0 where there are none."""
-        return self.real(values, 0.0).sum() / self.num_real
+        counted = self.real(values, 0.0)
+        if self.xp is np:
+            return np.add.reduce(counted) / self.num_real
+        return counted.sum() / self.num_real
 
     def most(self, values: Array) -> Array:
         """Return the largest of values that are not negative, 0 where there are no nodes."""
-        return self.real(values, 0).max()
+        counted = self.real(values, 0)
+        return np.maximum.reduce(counted) if self.xp is np else counted.max()
+
+    def least(self, values: Array) -> Array:
+        """Return the smallest of values that are not above 1, 1 where there are no nodes."""
+        counted = self.real(values, 1.0)
+        return np.minimum.reduce(counted) if self.xp is np else counted.min()
 
     def deviation(self, values: Array, mean: Array) -> Array:
         """Return the standard deviation over the nodes, 0 where there are none."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.feature_view import MEMORY_COLUMN, View
+from longshore.core.feature_view import BLOCK, MEMORY_COLUMN, View
 from longshore.core.gpu import WHOLE_GPU_MILLI, free_milli
 from longshore.core.ops import Array
 from longshore.core.power import CPU_COLUMN, pwr_node_watts
@@ -58,6 +58,11 @@ class Feature:
     is_own: bool = False
     """Its value depends on the pod and on the node itself alone, not even on the size of the largest node."""
     version: int = 1
+
+    @property
+    def block_row(self) -> int | None:
+        """Its row of `View.block`, where it has one."""
+        return BLOCK.index(self.name) if self.name in BLOCK else None
 
 
 def _request(view: View, column: int) -> Array:
@@ -127,7 +132,10 @@ def _num_partly_used(view: View) -> Array:
 
 def _crowding(view: View) -> Array:
     terms = view.arrays.classes.soft_spread
-    return view.of_most(view.pods_near(terms)) if view.has_terms(terms) else view.nothing()
+    if not view.has_terms(terms):
+        return view.nothing()
+    pods = view.pods_near(terms)
+    return view.of_most(pods, view.most(pods))
 
 
 def _neighbours(view: View) -> Array:
@@ -153,6 +161,11 @@ def _left_after(view: View) -> Array:
 def _is_left(view: View, least: int, most: int) -> Array:
     left = view.take.left_after
     return view.wants_share & (left >= least) & (left < most)
+
+
+def _had(view: View, least: int) -> Array:
+    left = view.take.left
+    return view.wants_share & (left >= least) & (left < least + _LEFT_STEP)
 
 
 def _blocks_lost(view: View, size: int) -> Array:
@@ -200,6 +213,13 @@ _GPU_AFTER = (
             partial(_is_left, least=max(least, 1), most=least + _LEFT_STEP), STATE,
         )
         for least in (0, *_LEFT_STEPS)
+    ),
+    *(
+        _of_own(
+            f"gpu_had_from_{least}", "bit", f"a share finds {least} to {least + _LEFT_STEP - 1} milli of its device",
+            _BIT, partial(_had, least=least), STATE,
+        )
+        for least in _LEFT_STEPS
     ),
     _of_own(
         "gpu_opens", "bit", "a share goes to a device that nobody uses", _BIT,
@@ -301,7 +321,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("after_pods_used", "ratio", "pods used with the pod on the node", _CUT, lambda v: v.pods_after, STATE),
     Feature(
         "after_imbalance", "ratio", "how far CPU and memory used are apart with the pod on the node",
-        "absolute difference", lambda v: v.xp.abs(v.cpu_after - v.memory_after), STATE,
+        "absolute difference", lambda v: v.after_imbalance, STATE,
     ),
     # The pod; the same for all nodes.
     Feature(
@@ -334,16 +354,16 @@ FEATURES: tuple[Feature, ...] = (
     Feature("cluster_cpu_most", "ratio", "largest `node_cpu_used`", _CUT, lambda v: v.most(v.cpu_used), CLUSTER),
     Feature(
         "cluster_cpu_least", "ratio", "smallest `node_cpu_used`", _CUT,
-        lambda v: v.real(v.cpu_used, 1.0).min(), CLUSTER,
+        lambda v: v.least(v.cpu_used), CLUSTER,
     ),
     Feature(
         "cluster_cpu_deviation", "ratio", "standard deviation of `node_cpu_used`", "doubled", _cpu_deviation, CLUSTER,
     ),
     Feature(
-        "cluster_memory_mean", "ratio", "mean of `node_memory_used`", _CUT, lambda v: v.mean(v.memory_used), CLUSTER,
+        "cluster_memory_mean", "ratio", "mean of `node_memory_used`", _CUT, lambda v: v.memory_mean, CLUSTER,
     ),
     Feature(
-        "cluster_on_share", "ratio", "share of the nodes that have a pod", "none", lambda v: v.mean(v.is_on), CLUSTER,
+        "cluster_on_share", "ratio", "share of the nodes that have a pod", "none", lambda v: v.on_share, CLUSTER,
     ),
     # Readings, each with whether it is known.
     Feature(
@@ -402,7 +422,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "added_watts_from_off", "W", "what the pod adds on this node, idle nodes switched off",
         "by the most that any node draws",
-        lambda v: _added_watts(v, v.xp.where(v.is_on, v.watts_now, 0.0)), STATE,
+        lambda v: _added_watts(v, v.watts_if_on), STATE,
     ),
     Feature("cost", "per hour", "what the node costs", _MOST, lambda v: v.of_most(v.arrays.nodes.cost_per_hour), NODE),
     Feature(
@@ -504,6 +524,21 @@ def write_columns(view: View, wanted: Iterable[tuple[int, Feature]], found: Arra
         found[place] = feature.compute(view)
     if not view.is_all_real:
         np.copyto(found, 0, where=~view.is_real)
+
+
+def runs_of(wanted: Iterable[tuple[int, Feature]]) -> tuple[list[tuple[slice, slice]], list[tuple[int, Feature]]]:
+    """Part features at their places into runs, each copied at once (places, rows of `View.block`), and the others."""
+    runs: list[tuple[slice, slice]] = []
+    rest: list[tuple[int, Feature]] = []
+    for place, feature in wanted:
+        row = feature.block_row
+        if row is None:
+            rest.append((place, feature))
+        elif runs and (runs[-1][0].stop, runs[-1][1].stop) == (place, row):
+            runs[-1] = slice(runs[-1][0].start, place + 1), slice(runs[-1][1].start, row + 1)
+        else:
+            runs.append((slice(place, place + 1), slice(row, row + 1)))
+    return runs, rest
 
 
 def chosen(names: Sequence[str]) -> tuple[Feature, ...]:

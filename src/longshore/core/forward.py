@@ -7,6 +7,7 @@ that the same tensors serve a cluster of any size (`flatten` excepted, which is 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ POD_KINDS = ("cpu", "small share", "large share", "one GPU", "two GPUs", "more G
 
 
 _ZERO, _INFINITY = np.float32(0), np.float32(np.inf)
+_FEW = 1 << 15
+"""Numbers, up to which NumPy is given whole arrays of zeros or ones that are kept."""
 
 
 class Op(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,9 +110,21 @@ def _linear(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
 
 
 def _relu(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
-    xp = namespace(given[0])
-    # The same in NumPy, where `maximum` with one number is three times slower.
-    return given[0].clip(_ZERO, _INFINITY) if xp is np else xp.maximum(given[0], 0)
+    xp, value = namespace(given[0]), given[0]
+    if xp is not np:
+        return xp.maximum(value, 0)
+    # The same in NumPy, where `maximum` with one number is three times slower; of many rows the zeros would be, too.
+    return np.maximum(value, _zeros(value.shape)) if value.size <= _FEW else value.clip(_ZERO, _INFINITY)
+
+
+@lru_cache(maxsize=8)
+def _zeros(shape: tuple[int, ...]) -> Array:
+    return np.zeros(shape, np.float32)
+
+
+@lru_cache(maxsize=8)
+def _ones(number: int) -> Array:
+    return np.ones(number, np.float32)
 
 
 def _tanh(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
@@ -157,11 +172,14 @@ def _concat(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
 
 
 def _mean_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
-    xp = namespace(given[0])
+    xp, is_real = namespace(given[0]), inputs.is_real
     # As a product with 0 and 1: several times faster in NumPy than choosing, then adding up.
-    weights = inputs.is_real.astype(given[0].dtype)
-    number = max(int(np.count_nonzero(inputs.is_real)), 1) if xp is np else xp.maximum(weights.sum(), 1)
-    return weighted_sum(weights, given[0]) / number
+    if xp is not np:
+        weights = is_real.astype(given[0].dtype)
+        return weighted_sum(weights, given[0]) / xp.maximum(weights.sum(), 1)
+    number = int(np.count_nonzero(is_real))
+    is_plain = number == is_real.size <= _FEW and given[0].dtype == np.float32
+    return weighted_sum(_ones(number) if is_plain else is_real.astype(given[0].dtype), given[0]) / max(number, 1)
 
 
 def _max_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:

@@ -4,14 +4,19 @@ The plugin (`scheduler/longshore/arguments.go`) refuses what is wrong when kube-
 `tests/kube/test_scheduler_config_args.py` reads the fields of the Go struct, so that the two cannot drift apart.
 """
 
+import contextlib
+import ipaddress
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from longshore.core.errors import nearest_name
 
 MOST_DEADLINE_SECONDS = 5
+_URL_EXAMPLE = "https://models.example/models/el-rl/live/"
 _UNITS = {
     "ns": Fraction(1, 10**9),
     "us": Fraction(1, 10**6),
@@ -39,10 +44,29 @@ def argument_problems(arguments: Any) -> list[ArgumentProblem]:
     if not isinstance(arguments, dict):
         return [ArgumentProblem("", f"got {_shown(arguments)}, expected a mapping")]
     problems = list(_check_fields(arguments, FIELDS, ""))
-    if not arguments.get("modelPath"):
-        message = "missing: the folder of the bundle that is to rank nodes"
+    registry = arguments.get("registry")
+    registry = registry if isinstance(registry, dict) else {}
+    if not arguments.get("modelPath") and not registry:
+        message = "missing: the folder of the bundle that is to rank nodes, or `registry` with its address"
         problems.append(ArgumentProblem("modelPath", message, "such as `modelPath: /var/lib/longshore/model`"))
-    return problems
+    return [*problems, *_check_registry(registry, arguments)]
+
+
+def _check_registry(registry: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[ArgumentProblem]:
+    """Check what one field alone does not say."""
+    url, cache = registry.get("url"), registry.get("cacheFolder")
+    if registry and not url:
+        yield ArgumentProblem("registry.url", "missing: the address of a bundle", f"such as `{_URL_EXAMPLE}`")
+    if url and arguments.get("modelPath"):
+        yield ArgumentProblem("registry.url", f"got {_shown(url)}, expected nothing beside modelPath", "leave one out")
+    if url and not cache:
+        message = "missing: where the last good bundle is kept for the next start"
+        yield ArgumentProblem("registry.cacheFolder", message, "such as `cacheFolder: /var/lib/longshore/cache`")
+    is_plain = isinstance(url, str) and url.startswith("http://") and _registry_url(url) is None
+    if is_plain and not registry.get("allowPlainHTTP") and not _is_loopback(urlsplit(str(url)).hostname or ""):
+        message = f"got {_shown(url)}, expected https, or allowPlainHTTP: true"
+        hint = "http to another machine lets anybody between change the bundle"
+        yield ArgumentProblem("registry.url", message, hint)
 
 
 def duration_seconds(text: object) -> Fraction | None:
@@ -119,6 +143,35 @@ def _destination(value: Any) -> str | None:
     return "the path of a file, unix:PATH or an address such as http://host:8000/decisions"
 
 
+def _registry_url(value: Any) -> str | None:
+    expected = f"an address such as {_URL_EXAMPLE}, without user, query and fragment"
+    if not isinstance(value, str):
+        return expected
+    try:
+        parts = urlsplit(value)
+        is_address = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
+    except ValueError:
+        return expected
+    return None if not value or (is_address and "?" not in value and "#" not in value) else expected
+
+
+def _is_loopback(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    return False
+
+
+def _preference(value: Any) -> str | None:
+    """Check the numbers alone: which terms there are is the bundle's to say."""
+    is_weights = isinstance(value, dict) and all(
+        isinstance(weight, int | float) and not isinstance(weight, bool) and 0 <= weight < math.inf
+        for weight in value.values()
+    )
+    if not is_weights:
+        return "weights of 0 or more by term, such as `{watts: 1, fragmentation: 0.25}`"
+    return None if not value or sum(value.values()) > 0 else "at least one weight above 0"
+
+
 def _plugin_config(value: Any) -> str | None:
     """Check the shape alone: what upstream's plugins take is upstream's to say."""
     is_list = isinstance(value, list) and all(
@@ -131,6 +184,15 @@ FIELDS: dict[str, Any] = {
     "apiVersion": _text,
     "kind": _text,
     "modelPath": _absolute_path,
+    "registry": {
+        "url": _registry_url,
+        "cacheFolder": _absolute_path,
+        "pollInterval": _duration(least_seconds=2),
+        "tokenFile": _absolute_path,
+        "caFile": _absolute_path,
+        "allowPlainHTTP": _bool,
+    },
+    "preference": _preference,
     "deadline": _duration(most_seconds=MOST_DEADLINE_SECONDS),
     "mixWeight": _number(0, 1),
     "shadow": _bool,

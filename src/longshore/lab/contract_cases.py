@@ -152,8 +152,18 @@ def _draw_reading(draw: Draw) -> Json:
     return found
 
 
-def answer(case: Mapping[str, Any], bundles: Mapping[str, Policy]) -> dict[str, Any] | None:
-    """Answer a case; None where nothing can be compared: the pod is held back, or no node is feasible."""
+def answer(
+    case: Mapping[str, Any],
+    bundles: Mapping[str, Policy],
+    preferences: Mapping[str, Mapping[str, float]] | None = None,
+) -> dict[str, Any] | None:
+    """Answer a case; None where nothing can be compared: the pod is held back, or no node is feasible.
+
+    Args:
+        case: as `make_case` gives it.
+        bundles: policies by name, each asked with its own weights.
+        preferences: weights by term, by the name of a bundle: that one is asked with them once more.
+    """
     encoded, pod = _live(case)
     if held_back_reason(encoded, pod) is not None:
         return None
@@ -179,6 +189,10 @@ def answer(case: Mapping[str, Any], bundles: Mapping[str, Policy]) -> dict[str, 
         },
         "scores": scores,
         "choices": choices,
+        "preferred": {
+            name: _numbers(learned(bundles[name], weights).score(arrays, pod_class, mask)[nodes])
+            for name, weights in (preferences or {}).items()
+        },
     }
 
 

@@ -2,14 +2,16 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
-from longshore.core.bundle import MAX_POLICY_BYTES, POLICY_FILE, WEIGHTS_FILE, read_bundle, write_bundle
+from longshore.core.bundle import CARD_FILE, MAX_POLICY_BYTES, POLICY_FILE, WEIGHTS_FILE, read_bundle, write_bundle
 from longshore.core.errors import InputError, LongshoreError
 from longshore.core.policy import Policy
 from longshore.core.weights import MAX_BYTES
 
 _LIMITS = {POLICY_FILE: MAX_POLICY_BYTES, WEIGHTS_FILE: MAX_BYTES}
+_ALL_LIMITS = _LIMITS | {CARD_FILE: MAX_POLICY_BYTES}
 
 
 def is_bundle(folder: Path) -> bool:
@@ -23,13 +25,26 @@ def read_folder(folder: Path) -> Policy:
     Raises:
         InputError: it is not there, or is refused; the message names the folder.
     """
-    if not folder.is_dir():
-        what = "is a file" if folder.exists() else "does not exist"
-        raise InputError(f"the folder `{folder}` {what}, expected a bundle", "a bundle is a folder; name that")
+    _check_folder(folder)
     try:
-        return read_bundle({name: _read(folder / name, limit) for name, limit in _LIMITS.items() if _has(folder, name)})
+        return read_bundle(_read_all(folder, _LIMITS))
     except InputError as error:
         raise InputError(f"bundle `{folder}`: {error.message}", error.hint) from error
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Read a bundle's files as they are, the model card with them where there is one.
+
+    Raises:
+        InputError: the bundle is not there, or is refused; the message names the folder.
+    """
+    _check_folder(folder)
+    try:
+        files = _read_all(folder, _ALL_LIMITS)
+        read_bundle(files)
+    except InputError as error:
+        raise InputError(f"bundle `{folder}`: {error.message}", error.hint) from error
+    return files
 
 
 def write_folder(folder: Path, policy: Policy) -> None:
@@ -39,9 +54,24 @@ def write_folder(folder: Path, policy: Policy) -> None:
         InputError: the policy is refused, or the folder holds something else.
         LongshoreError: it cannot be written.
     """
-    files = write_bundle(policy)
+    write_files(folder, write_bundle(policy))
+
+
+def write_files(folder: Path, files: Mapping[str, bytes], others: frozenset[str] = frozenset()) -> None:
+    """Write a bundle's files, whole or not at all, as `write_folder` does.
+
+    Args:
+        folder: where to; a bundle that was there before is replaced.
+        files: what is written, by name.
+        others: names of files beside a bundle's that are replaced with it.
+
+    Raises:
+        InputError: the folder holds something else.
+        LongshoreError: it cannot be written.
+    """
+    known = {*_ALL_LIMITS, *files, *others}
     target = folder.resolve()
-    if target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= set(files)):
+    if target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= known):
         raise InputError(
             f"`{folder}` exists and holds more than a bundle", "give a new folder, or remove that one first"
         )
@@ -82,8 +112,14 @@ def find_bundles(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _has(folder: Path, name: str) -> bool:
-    return (folder / name).is_file()
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        raise InputError(f"the folder `{folder}` {what}, expected a bundle", "a bundle is a folder; name that")
+
+
+def _read_all(folder: Path, limits: Mapping[str, int]) -> dict[str, bytes]:
+    return {name: _read(folder / name, limit) for name, limit in limits.items() if (folder / name).is_file()}
 
 
 def _read(path: Path, limit: int) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from longshore.core import features as table
 from longshore.core.arrays import ClusterArrays, Readings
 from longshore.core.feature_view import View
-from longshore.core.features import write_columns
+from longshore.core.features import runs_of, write_columns
 from longshore.core.ops import Array
 
 MOST_BYTES = 16 << 20
@@ -35,7 +35,12 @@ class ColumnCache:
     def __init__(self, features: Sequence[str]) -> None:
         """Take the features by name, in the order of the columns."""
         self._all = tuple(enumerate(table.chosen(features)))
-        self._changing = tuple((place, one) for place, one in self._all if one.scope in _CHANGING)
+        changing = [(place, one) for place, one in self._all if one.scope in _CHANGING]
+        self._runs, rest = runs_of(changing)
+        self._changing = [(place, one) for place, one in rest if one.scope != table.CLUSTER]
+        pooled = [(place, one) for place, one in rest if one.scope == table.CLUSTER]
+        self._pooled = [one for _, one in pooled]
+        self._pooled_at = _slice([place for place, _ in pooled])
         self._view: View | None = None
         self._kept: dict[int, _Kept] = {}
 
@@ -49,6 +54,10 @@ class ColumnCache:
             view = self._view.later(arrays, number, feasible)
         kept = self._kept.pop(number, None)
         if kept is not None and kept.readings is arrays.readings:
+            for places, block_rows in self._runs:
+                kept.rows[places] = view.block[block_rows]
+            if self._pooled:
+                kept.rows[self._pooled_at] = np.array([one.compute(view) for one in self._pooled])[:, None]
             write_columns(view, self._changing, kept.rows)
         else:
             kept = _Kept(arrays.readings, np.empty((len(self._all), feasible.shape[0]), np.float32))
@@ -57,6 +66,12 @@ class ColumnCache:
                 del self._kept[next(iter(self._kept))]
         self._kept[number] = kept  # at the end: the first is the one that was not asked for the longest
         return kept.rows.T
+
+
+def _slice(places: list[int]) -> slice | list[int]:
+    """Return places as a slice where they stand side by side: NumPy writes to that three times faster."""
+    is_run = places == list(range(places[0], places[0] + len(places))) if places else False
+    return slice(places[0], places[0] + len(places)) if is_run else places
 
 
 def has_same_frame(one: ClusterArrays, other: ClusterArrays) -> bool:

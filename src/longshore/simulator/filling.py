@@ -126,7 +126,7 @@ def _step(
     arrays = filling.arrays._replace(state=carry.state)
     feasible = (carry.memory_left >= memory) & filling.allowed[models]
     if policy.by_node is None:
-        feasible = feasible & _fits(arrays, pod_class)
+        feasible = feasible & fits(arrays, pod_class)
         scores = policy.score(arrays, pod_class, feasible)
     else:
         row = carry.facts[:, pod_class]
@@ -215,7 +215,7 @@ def _column(policy: Heuristic, one: ClusterArrays, num_shares: int) -> tuple[Arr
     classes = jnp.arange(one.classes.request.shape[0])
     facts, left = _look(policy.by_node, one, classes, num_shares)
     picks = policy.by_node.picks_device and num_shares > 0
-    return jnp.where(_fits(one, classes), facts, -jnp.inf), left[:num_shares].astype(jnp.int32) if picks else None
+    return jnp.where(fits(one, classes), facts, -jnp.inf), left[:num_shares].astype(jnp.int32) if picks else None
 
 
 def _look(rule: ByNode, one: ClusterArrays, classes: Array, num_shares: int) -> tuple[Array, Array]:
@@ -255,7 +255,7 @@ def _devices(policy: Heuristic, one: ClusterArrays, pod_class: Array, left_for_s
     return gpu.taken(one, classes, take._replace(left=jnp.where(is_share, left_for_share, take.left)))[0]
 
 
-def _fits(arrays: ClusterArrays, pod_class: Array) -> Array:
+def fits(arrays: ClusterArrays, pod_class: Array) -> Array:
     """Say where CPU and GPUs suffice."""
     has_cpu = cpu_millis_left(arrays) >= cpu_millis_wanted(arrays, pod_class)
     return has_cpu & gpu.fits(arrays, pod_class) & arrays.nodes.is_real

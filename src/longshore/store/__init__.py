@@ -1,1 +1,1 @@
-"""What outlives a process: the decision log. SQLite by default, the same code on another database by its address."""
+"""What outlives a process: decision log and model registry. SQLite by default, another database by its address."""

@@ -1,7 +1,7 @@
 """The tables of the store, the steps by which older files are brought up to date, and how a store is opened.
 
 Only SQLAlchemy Core, and only what SQLite and PostgreSQL share, so that the address alone chooses the database. Used by
-`decisions.py`, which writes, and by `reader.py`.
+`decisions.py`, which writes, by `reader.py`, and by `models.py`.
 """
 
 import contextlib
@@ -53,12 +53,49 @@ DECISIONS = sa.Table(
 )
 """One row per decision; the columns are the fields of `records.DecisionRecord`, a test says so."""
 
+MODEL_FILES = sa.Table(
+    "model_files",
+    METADATA,
+    sa.Column("sha256", sa.String(64), primary_key=True),
+    sa.Column("size", sa.BigInteger, nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),
+)
+"""The bytes of models' files, each content once, whatever the number of versions that have it."""
+
+MODEL_VERSIONS = sa.Table(
+    "model_versions",
+    METADATA,
+    sa.Column("name", sa.String(63), primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("time_us", sa.BigInteger, nullable=False),
+    sa.Column("digest", sa.String(64), nullable=False),
+    sa.Column("objective", sa.Text, nullable=False),
+    sa.Column("files", sa.JSON, nullable=False),
+    sa.UniqueConstraint("name", "digest"),
+)
+"""One row per version; `files` says which contents are its files, `digest` is a digest of that."""
+
+MODEL_ALIASES = sa.Table(
+    "model_aliases",
+    METADATA,
+    sa.Column("name", sa.String(63), primary_key=True),
+    sa.Column("alias", sa.String(63), primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("time_us", sa.BigInteger, nullable=False),
+    sa.ForeignKeyConstraint(["name", "version"], ["model_versions.name", "model_versions.version"]),
+)
+"""Which version a name such as `live` stands for."""
+
 
 def _first_tables(connection: sa.Connection) -> None:
-    METADATA.create_all(connection)
+    METADATA.create_all(connection, tables=[SCHEMA_VERSION, DECISIONS])
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_first_tables,)
+def _model_tables(connection: sa.Connection) -> None:
+    METADATA.create_all(connection, tables=[MODEL_FILES, MODEL_VERSIONS, MODEL_ALIASES])
+
+
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_first_tables, _model_tables)
 """Step n brings a store from version n to n + 1. A released step is never changed: a new one is added."""
 
 LOCK_WAIT_SECONDS = 2.0
@@ -88,7 +125,9 @@ def store_name(url: sa.URL) -> str:
     return url.database or "" if url.get_backend_name() == "sqlite" else url.render_as_string(hide_password=True)
 
 
-def create_engine(url: sa.URL, *, is_read_only: bool = False) -> sa.Engine:
+def create_engine(
+    url: sa.URL, *, is_read_only: bool = False, lock_wait_seconds: float = LOCK_WAIT_SECONDS
+) -> sa.Engine:
     """Return an engine; nothing is opened before its first use.
 
     Raises:
@@ -101,11 +140,11 @@ def create_engine(url: sa.URL, *, is_read_only: bool = False) -> sa.Engine:
     }
     is_sqlite = url.get_backend_name() == "sqlite"
     if is_sqlite:
-        settings["connect_args"] = {"timeout": LOCK_WAIT_SECONDS}
+        settings["connect_args"] = {"timeout": lock_wait_seconds}
         settings["poolclass"] = sa.NullPool  # a connection stays with its thread, and none is left open
     if is_sqlite and is_read_only:
         path = Path(url.database or "").absolute()
-        settings["creator"] = lambda: sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=LOCK_WAIT_SECONDS)
+        settings["creator"] = lambda: sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=lock_wait_seconds)
     try:
         engine = sa.create_engine(url, **settings)
     except (ModuleNotFoundError, sa.exc.NoSuchModuleError) as error:
@@ -128,10 +167,7 @@ def migrate(engine: sa.Engine) -> None:
         if _version(connection) == len(MIGRATIONS):
             return  # the usual case needs no lock
     with engine.connect() as connection:
-        if engine.dialect.name == "sqlite":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # before the version is read, so that two cannot both migrate
-        else:
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7015310)"))
+        lock(connection)  # before the version is read, so that two cannot both migrate
         version = _version(connection)
         check_version(engine.url, version)
         for step in MIGRATIONS[version:]:
@@ -139,6 +175,14 @@ def migrate(engine: sa.Engine) -> None:
         connection.execute(sa.delete(SCHEMA_VERSION))
         connection.execute(sa.insert(SCHEMA_VERSION).values(version=len(MIGRATIONS)))
         connection.commit()
+
+
+def lock(connection: sa.Connection) -> None:
+    """Begin a transaction that no other one of this kind runs beside: what it reads stays true until it ends."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(7015310)"))
 
 
 def check_version(url: sa.URL, version: int) -> None:

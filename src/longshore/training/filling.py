@@ -32,6 +32,7 @@ FEATURES = (
     "gpu_left_after",
     "gpu_left_nothing",
     *(f"gpu_left_from_{least}" for least in range(0, 1000, 50)),
+    *(f"gpu_had_from_{least}" for least in range(50, 1000, 50)),
     "gpu_opens",
     "gpu_partly_used",
     "gpu_wholly_free",
@@ -140,7 +141,7 @@ def train(
         on_judged: is told how it goes.
     """
     blueprint = Kinds().build(Sizes(len(FEATURES), 0))
-    weights = jax.tree.map(jnp.asarray, _goal_weights(goals))
+    weights = jax.tree.map(jnp.asarray, goal_weights(goals))
     key = jax.random.PRNGKey(seed)
     best: Tensors | None = None if start is None else jax.tree.map(lambda *leaves: jnp.stack(leaves), *start)
     grounds: dict[int, _Ground] = {}
@@ -162,7 +163,7 @@ def train(
             state = _generation(learner, num_shares, state, own, mixes, weights)
             if generation % schedule.judge_every == 0 or generation == stage.generations - 1:
                 results = _judge(num_shares, state.mean, selection)
-                fitness = np.asarray(_fitness(weights, results).mean(axis=-1))
+                fitness = np.asarray(weighed(weights, results).mean(axis=-1))
                 best_fitness, best = _better(best_fitness, best, fitness, state.mean)
                 means = jax.tree.map(lambda leaf: np.asarray(leaf).mean(axis=1), results)
                 on_judged(Judged(number, generation, fitness, means))
@@ -192,7 +193,7 @@ def _generation(
     chosen = some(mixes, jax.random.choice(drawn, mixes.reached.shape[0], (learner.traces,), replace=False))
 
     def fitness(tensors: Tensors, weight: Results) -> Array:
-        return _fitness(weight, play(scored_by(tensors), chosen, num_shares)).mean()
+        return weighed(weight, play(scored_by(tensors), chosen, num_shares)).mean()
 
     num_trainings = weights.allocated.shape[0]
     variants, noise = jax.vmap(learner.ask)(state, jax.random.split(own, num_trainings))
@@ -207,13 +208,13 @@ def _judge(num_shares: int, tensors: Tensors, runs: Runs) -> Results:
     return jax.vmap(lambda one: play(scored_by(one), runs, num_shares))(tensors)
 
 
-def _fitness(weights: Results, results: Results) -> Array:
+def weighed(weights: Results, results: Results) -> Array:
     """Weigh results [trainings, runs, levels] by goals [trainings, levels]; or those of one of each."""
     parts = zip(weights, results, strict=True)
     return sum((jnp.expand_dims(weight, -2) * result).sum(axis=-1) for weight, result in parts)
 
 
-def _goal_weights(goals: Sequence[Goal]) -> Results:
+def goal_weights(goals: Sequence[Goal]) -> Results:
     """Return the goals' weights [trainings, levels]."""
     return Results(
         *[np.array([goal.get(name, (0,) * len(LEVELS)) for goal in goals], np.float32) for name in Results._fields]

@@ -10,7 +10,7 @@ import numpy as np
 
 from longshore.core.arrays import ClusterArrays
 from longshore.core.ops import Array
-from longshore.evaluation.tables.mixes import draw_mix
+from longshore.evaluation.tables.mixes import DEFAULT_RANGES, MixRanges, draw_mix
 from longshore.evaluation.tables.openb import Nodes
 from longshore.evaluation.tables.problem import Problem, is_axis, side_by_side
 from longshore.policies.heuristics.amounts import MEMORY_COLUMN
@@ -57,9 +57,14 @@ def _results(outcome: Outcome, filling: Filling, reached: Array, capacity: Array
     )
 
 
-def draw_runs(problem: Problem, model_sets: Sequence[tuple[str, ...]], seeds: Sequence[int]) -> Runs:
+def draw_runs(
+    problem: Problem,
+    model_sets: Sequence[tuple[str, ...]],
+    seeds: Sequence[int],
+    ranges: MixRanges = DEFAULT_RANGES,
+) -> Runs:
     """Draw mixes and stack them; shorter runs are filled up with pods that may go nowhere."""
-    drawn = [draw_mix(problem, model_sets, seed, LEVELS[-1] / 100, NUM_KINDS) for seed in seeds]
+    drawn = [draw_mix(problem, model_sets, seed, LEVELS[-1] / 100, NUM_KINDS, ranges) for seed in seeds]
     capacity = problem.nodes.gpu_capacity_milli
     reached = [
         np.minimum(np.searchsorted(np.cumsum(milli), np.array(LEVELS) / 100 * capacity), len(milli) - 1)

@@ -1,8 +1,11 @@
 """kube-scheduler with our plugin on a real control plane: a bundle ranks, upstream's scores take over, nobody waits."""
 
 import asyncio
+import contextlib
 import json
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ import numpy as np
 import pytest
 
 from cluster_support import namespace_in, running_cluster
+from longshore.core.bundle import write_bundle
 from longshore.core.features import feature_specs
 from longshore.core.forward import Op
 from longshore.core.policy import Envelope, Policy
@@ -21,6 +25,7 @@ from longshore.lab.cluster import LocalCluster
 from longshore.lab.cluster_speed_run import read_metrics
 from longshore.lab.plugin_process import PROGRAM, delivered_config
 from longshore.policies.bundle_folder import write_folder
+from longshore.store.models import ModelRegistry
 
 NODES = 4
 SECONDS = 60.0
@@ -195,3 +200,52 @@ def _overflowing_policy() -> Policy:
     ops = (Op("linear", ("rows",), "first", ("w", "b")), Op("linear", ("first",), "score", ("w", "b")))
     tensors = {"w": large, "b": np.full(1, 3e38, np.float32)}
     return msgspec.structs.replace(_packing_policy(), name="overflowing", ops=ops, tensors=tensors)
+
+
+@contextlib.contextmanager
+def _served(store: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Run `longshore models serve`; give its address and the process, which a test may end before."""
+    start = "from longshore.cli.main import main; main()"
+    command = [sys.executable, "-c", start, "models", "serve", "--store", store, "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        try:
+            yield said.split()[2].partition("/models/")[0], process
+        finally:
+            process.kill()
+
+
+def test_a_model_is_taken_by_address_followed_and_kept_when_the_registry_is_gone(
+    plugin: Plugin, tmp_path: Path
+) -> None:
+    store = str(tmp_path / "models.db")
+    registry = ModelRegistry(store)
+    registry.push(write_bundle(_packing_policy()), name="placing", alias="live")
+    with _served(store) as (address, server):
+        url = f"{address}/models/placing/live/"
+        fetched = {"url": url, "cacheFolder": str(tmp_path / "cache"), "pollInterval": "2s"}
+        plugin.start(modelPath="", registry=fetched)
+        assert len(set(plugin.place("packed", 8))) == 1
+        process = plugin.cluster.record.parts["plugin"].process
+
+        spreading = msgspec.structs.replace(_packing_policy(-1.0), name="spreading")
+        assert registry.push(write_bundle(spreading), name="placing").version == 2
+        registry.promote("placing", "2", "live")
+        plugin.until(lambda: plugin.metric('longshore_model_info{name="spreading"') == 1)
+        assert plugin.metric('longshore_model_info{name="packing"') == 0
+        assert len(set(plugin.place("spread", 8))) > 1
+        assert plugin.cluster.record.parts["plugin"].process == process, "nothing was restarted"
+
+        server.kill()
+        plugin.until(lambda: plugin.metric('longshore_model_registry_polls_total{result="unreachable"') > 0)
+        plugin.place("alone", 8)
+        plugin.until(lambda: bool(plugin.events("LongshoreModelKept")))
+        assert url in plugin.events("LongshoreModelKept")[0]
+        assert plugin.metric("longshore_fallback_total") == 0
+
+    plugin.stop()
+    plugin.start(modelPath="", registry=fetched)
+    plugin.place("restarted", 4)
+    assert plugin.metric('longshore_model_info{name="spreading"') == 1, "the cache has it"
+    assert plugin.metric("longshore_fallback_total") == 0

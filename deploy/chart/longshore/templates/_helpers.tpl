@@ -47,8 +47,17 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- range $source := list "configMap" "persistentVolumeClaim" "image" -}}
 {{- if index $.Values.model $source -}}{{- $given = append $given $source -}}{{- end -}}
 {{- end -}}
+{{- if .Values.model.registry.url -}}{{- $given = append $given "registry" -}}{{- end -}}
 {{- if gt (len $given) 1 -}}
 {{- fail (printf "model: got %s, expected one of them" (join " and " $given)) -}}
+{{- end -}}
+{{- if and .Values.model.registry.url (ne .Values.mode "plugin") -}}
+{{- fail "model.registry: got an address with mode standalone, expected mode plugin: only the plugin fetches models" -}}
+{{- end -}}
+{{- with .Values.model.registry -}}
+{{- if and (hasPrefix "http://" .url) (not .allowPlainHTTP) (not (regexMatch "^http://(localhost|127\\.|\\[::1\\])" .url)) -}}
+{{- fail (printf "model.registry.url: got %s, expected https, or allowPlainHTTP: true" .url) -}}
+{{- end -}}
 {{- end -}}
 {{- if and .Values.shadow (ne .Values.mode "plugin") -}}
 {{- fail "shadow: got true with mode standalone, expected mode plugin: only kube-scheduler has a shadow" -}}
@@ -77,6 +86,12 @@ image:
 {{- end -}}
 {{- end -}}
 
+{{/* The port of the registry's address. */}}
+{{- define "longshore.registryPort" -}}
+{{- $url := urlParse .Values.model.registry.url -}}
+{{- regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (ternary "443" "80" (eq $url.scheme "https")) -}}
+{{- end -}}
+
 {{/*
 The profile of scheduler/config, of which files/ has copies: the last of the file, as the first of profile-plugin.yaml is
 the cluster's own scheduler's. Its name and Longshore's arguments come from the values.
@@ -91,6 +106,16 @@ the cluster's own scheduler's. Its name and Longshore's arguments come from the 
 {{- $arguments := (first $profile.pluginConfig).args -}}
 {{- with .Values.decisionLog -}}{{- $_ := set $arguments "decisionLog" . -}}{{- end -}}
 {{- with .Values.readingsFile -}}{{- $_ := set $arguments "readingsFile" . -}}{{- end -}}
+{{- with .Values.model.registry -}}
+{{- if .url -}}
+{{- $_ := unset $arguments "modelPath" -}}
+{{- $registry := dict "url" .url "cacheFolder" "/var/cache/longshore" "pollInterval" .pollInterval -}}
+{{- if .tokenSecret -}}{{- $_ := set $registry "tokenFile" "/var/run/longshore/token/token" -}}{{- end -}}
+{{- if .caConfigMap -}}{{- $_ := set $registry "caFile" "/var/run/longshore/ca/ca.crt" -}}{{- end -}}
+{{- if .allowPlainHTTP -}}{{- $_ := set $registry "allowPlainHTTP" true -}}{{- end -}}
+{{- $_ := set $arguments "registry" $registry -}}
+{{- end -}}
+{{- end -}}
 {{- $_ := mergeOverwrite $arguments .Values.pluginArguments -}}
 {{- toYaml (list $profile) -}}
 {{- end -}}

@@ -1,0 +1,185 @@
+"""`longshore models push|pull|promote|serve`: the registry of models, its versions and aliases, and its server."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longshore.cli.output import JsonOption, emit, note, write_table
+
+if TYPE_CHECKING:
+    from longshore.server.models import ModelServer
+    from longshore.store.models import ModelRegistry, ModelVersion
+
+DEFAULT_STORE = "default"
+Store = Annotated[
+    str, typer.Option(help="The registry: a file, a URL, or `default` (in your state folder).", metavar="STORE")
+]
+Name = Annotated[str, typer.Argument(help="Name of a model.", show_default=False)]
+Which = Annotated[str, typer.Argument(help="A version, or an alias such as live.", show_default=False)]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the commands of this file to `longshore models`."""
+    group.command(name="push")(push)
+    group.command(name="pull")(pull)
+    group.command(name="promote")(promote)
+    group.command(name="serve")(serve)
+
+
+def push(
+    bundle: Annotated[Path, typer.Argument(help="The folder of a bundle.", show_default=False)],
+    name: Annotated[
+        str | None, typer.Option(help="Name of the model; by default what the policy is called.", show_default=False)
+    ] = None,
+    alias: Annotated[
+        str | None, typer.Option(help="Let this alias, such as live, stand for the version.", show_default=False)
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    json_mode: JsonOption = False,
+) -> None:
+    """Verify a bundle and keep it as the next version of a model; what is there already keeps its version."""
+    from longshore.core.bundle import read_bundle
+    from longshore.deciding.trial import try_policy
+    from longshore.policies.bundle_folder import read_files
+
+    files = read_files(bundle)
+    try_policy(read_bundle(files))
+    with _open(store) as registry:
+        pushed = registry.push(files, name=name, alias=alias)
+    emit(json_mode, _facts(pushed), lambda: print(_line(pushed)))
+
+
+def pull(
+    name: Name,
+    which: Which,
+    folder: Annotated[Path, typer.Argument(help="Where to put it; a bundle there is replaced.", show_default=False)],
+    store: Store = DEFAULT_STORE,
+    with_manifest: Annotated[
+        bool, typer.Option("--with-manifest", help="Add manifest.json: a web server can then serve the folder.")
+    ] = False,
+    json_mode: JsonOption = False,
+) -> None:
+    """Write a version of a model to a folder, whole or not at all."""
+    import msgspec
+
+    from longshore.policies.bundle_folder import write_files
+    from longshore.store.models import MANIFEST_FILE
+
+    with _open(store, is_read_only=True) as registry:
+        found, files = registry.pull(name, which)
+    if with_manifest:
+        files[MANIFEST_FILE] = msgspec.json.format(msgspec.json.encode(found.manifest), indent=2) + b"\n"
+    write_files(folder, files, others=frozenset({MANIFEST_FILE}))
+    emit(json_mode, {**_facts(found), "folder": str(folder)}, lambda: print(f"{_line(found)}: {folder}"))
+
+
+def promote(
+    name: Name,
+    which: Which,
+    alias: Annotated[str, typer.Option(help="The alias that is to stand for this version.")] = "live",
+    store: Store = DEFAULT_STORE,
+    json_mode: JsonOption = False,
+) -> None:
+    """Let an alias stand for a version; naming an older one takes a promotion back."""
+    with _open(store) as registry:
+        found, before = registry.promote(name, which, alias)
+
+    def render() -> None:
+        was = "new" if before is None else f"was {before}"
+        print(f"{name} {alias}: {found.version} ({was})")
+
+    emit(json_mode, {**_facts(found), "alias": alias, "before": before}, render)
+
+
+def serve(
+    store: Store = DEFAULT_STORE,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; by default only this machine can ask.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 = a free one.", min=0, max=65535)] = 8090,
+    token_file: Annotated[
+        Path | None, typer.Option(help="Who asks must know the word in this file (Authorization: Bearer).")
+    ] = None,
+    tls_certificate: Annotated[Path | None, typer.Option(help="Serve HTTPS with this certificate (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The certificate's key (PEM).")] = None,
+) -> None:
+    """Serve the models of a registry over HTTP, read-only, until SIGTERM or Ctrl-C.
+
+    kube-scheduler's plugin takes a model from http(s)://HOST:PORT/models/NAME/live/ and follows its promotions.
+    """
+    import asyncio
+
+    from longshore.core.errors import InputError
+    from longshore.server.models import ModelServer
+    from longshore.server.serving import Tls
+
+    tls = None
+    if tls_certificate is not None and tls_key is not None:
+        tls = Tls(tls_certificate, tls_key)
+    elif tls_certificate is not None or tls_key is not None:
+        raise InputError("got one of `--tls-certificate` and `--tls-key`, expected both", "give the other one, too")
+    with _open(store, is_read_only=True) as registry:
+        server = ModelServer(registry, token_file=token_file, host=host, port=port, tls=tls)
+        asyncio.run(_serve(server))
+
+
+async def _serve(server: "ModelServer") -> None:
+    import asyncio
+    import signal
+
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with server:
+        if server.is_open_to_others and not server.has_tls:
+            note("plain HTTP to other machines: whoever is between can change models, and reads a token")
+        note(f"models at {server.address}/models/NAME/live/")
+        await stop.wait()
+
+
+def list_versions(store: str, *, json_mode: bool) -> None:
+    """Print the versions in a registry."""
+    with _open(store, is_read_only=True) as registry:
+        found = registry.versions()
+
+    def render() -> None:
+        rows = [
+            (one.name, str(one.version), ", ".join(one.aliases), one.objective, _time(one.time_us), one.sha256[:12])
+            for one in found
+        ]
+        if rows:
+            write_table(("name", "version", "aliases", "objective", "pushed", "sha256"), rows)
+        else:
+            note("no models")
+
+    emit(json_mode, {"models": [_facts(one) for one in found]}, render)
+
+
+def _open(store: str, *, is_read_only: bool = False) -> "ModelRegistry":
+    from longshore.store.location import default_store
+    from longshore.store.models import ModelRegistry
+
+    return ModelRegistry(str(default_store()) if store == DEFAULT_STORE else store, is_read_only=is_read_only)
+
+
+def _facts(one: "ModelVersion") -> dict[str, object]:
+    return {
+        "name": one.name,
+        "version": one.version,
+        "aliases": list(one.aliases),
+        "objective": one.objective,
+        "pushed": _time(one.time_us),
+        "sha256": one.sha256,
+    }
+
+
+def _line(one: "ModelVersion") -> str:
+    aliases = f" ({', '.join(one.aliases)})" if one.aliases else ""
+    return f"{one.name} version {one.version}{aliases}, sha256 {one.sha256:.12}"
+
+
+def _time(time_us: int) -> str:
+    from datetime import UTC, datetime
+
+    return f"{datetime.fromtimestamp(time_us // 1_000_000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,158 @@
+"""An application on a port, served inside the caller's event loop until it is closed.
+
+No signal is caught: ending the process is its owner's business.
+"""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from longshore.core.errors import InputError
+
+LOGGER = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+BACKLOG = 64
+
+
+class Tls(NamedTuple):
+    """What HTTPS is served with: files in PEM format."""
+
+    certificate: Path
+    key: Path
+
+
+class Server:
+    """Serves an application until it is closed."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        name: str,
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        tls: Tls | None = None,
+        most_connections: int | None = None,
+    ) -> None:
+        """Prepare; nothing listens before `start`.
+
+        Args:
+            app: answers the questions.
+            name: what the log calls it.
+            host: address to listen on; only this machine by default.
+            port: 0 = any free one.
+            tls: None = plain HTTP.
+            most_connections: more than these at once are answered with 503; None = any number.
+
+        Raises:
+            InputError: the certificate or its key cannot be used.
+        """
+        self._name = name
+        self._host = host
+        self._port = port
+        self._scheme = "http" if tls is None else "https"
+        self._server = _Server(_config(app, tls, most_connections))
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on."""
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """Where to ask, such as `http://127.0.0.1:10351`."""
+        return f"{self._scheme}://{f'[{self._host}]' if ':' in self._host else self._host}:{self._port}"
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether it speaks HTTPS."""
+        return self._scheme == "https"
+
+    @property
+    def is_open_to_others(self) -> bool:
+        """Whether other machines can ask."""
+        return self._host not in (LOOPBACK, "::1", "localhost")
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            InputError: the address cannot be listened on.
+        """
+        listener = _listen(self._host, self._port)
+        self._port = listener.getsockname()[1]
+        self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name=self._name)
+        while not self._server.started and not self._task.done():
+            await asyncio.sleep(0.01)
+        if self._task.done():
+            self._task.result()
+        LOGGER.info("%s: listening address=%s", self._name, self.address)
+
+    async def close(self) -> None:
+        """Stop listening; questions that are being answered are answered."""
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _config(app: ASGIApp, tls: Tls | None, most_connections: int | None) -> uvicorn.Config:
+    # No logging set up here: the process has its own.
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_config=None,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=2,
+        limit_concurrency=most_connections,
+        ssl_certfile=None if tls is None else tls.certificate,
+        ssl_keyfile=None if tls is None else tls.key,
+    )
+    try:
+        config.load()  # here, so that a wrong certificate is said at once
+    except OSError as error:  # SSL's errors are some, too
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"cannot use the certificate `{tls and tls.certificate}` with the key `{tls and tls.key}`: {reason}",
+            "give both as PEM files; the certificate's chain in one file, the server's own first",
+        ) from error
+    return config
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to the process it lives in."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
+        )
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(
+            f"cannot listen on {host} port {port}: {reason}", "give another port; 0 takes any that is free"
+        ) from error

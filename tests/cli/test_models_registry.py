@@ -1,0 +1,147 @@
+"""`longshore models push|pull|promote|serve` and `list --store`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from longshore.cli.main import main
+from longshore.policies.bundle_folder import read_files, write_folder
+from policy_samples import deepsets_tensors, make_hybrid, make_policy
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["models", *arguments])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture
+def bundles(tmp_path: Path) -> list[str]:
+    for seed in range(2):
+        write_folder(tmp_path / f"run-{seed}", make_policy(name="el-rl", tensors=deepsets_tensors(4, seed)))
+    return [str(tmp_path / f"run-{seed}") for seed in range(2)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return str(tmp_path / "store.db")
+
+
+def test_push_promote_list_and_pull(
+    bundles: list[str], store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("push", bundles[0], "--alias", "live", "--store", store) == 0
+    assert capsys.readouterr().out.startswith("el-rl version 1 (live), sha256 ")
+    assert run("push", bundles[1], "--store", store, "--json") == 0
+    pushed = json.loads(capsys.readouterr().out)
+    assert (pushed["version"], pushed["aliases"]) == (2, [])
+    assert run("promote", "el-rl", "2", "--store", store) == 0
+    assert capsys.readouterr().out == "el-rl live: 2 (was 1)\n"
+    assert run("list", "--store", store) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [row[:3] for row in rows[1:]] == [["el-rl", "2", "live"], ["el-rl", "1", "el-rl"]]
+    assert run("pull", "el-rl", "live", str(tmp_path / "out"), "--store", store) == 0
+    assert read_files(tmp_path / "out") == read_files(Path(bundles[1]))
+
+
+def test_a_promotion_can_be_taken_back(bundles: list[str], store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for bundle in bundles:
+        assert run("push", bundle, "--alias", "live", "--store", store) == 0
+    capsys.readouterr()
+    assert run("promote", "el-rl", "1", "--alias", "live", "--store", store, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["version"], answer["alias"], answer["before"]) == (1, "live", 2)
+
+
+def test_the_default_store_is_in_the_state_folder(
+    bundles: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert run("push", bundles[0]) == 0
+    capsys.readouterr()
+    assert run("list", "--store", "default", "--json") == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["models"]] == ["el-rl"]
+
+
+def test_push_tries_the_policy_as_verify_does(tmp_path: Path, store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write_folder(tmp_path / "hybrid", make_hybrid("not-installed"))
+    assert run("push", str(tmp_path / "hybrid"), "--store", store) == 2
+    assert "unknown policy `not-installed`" in capsys.readouterr().err
+
+
+def test_push_wants_a_name_that_can_be_part_of_an_address(
+    tmp_path: Path, store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_folder(tmp_path / "run", make_policy(name="My Policy"))
+    assert run("push", str(tmp_path / "run"), "--store", store) == 2
+    said = capsys.readouterr().err
+    assert "got the name `My Policy`" in said
+    assert "--name" in said
+    assert run("push", str(tmp_path / "run"), "--name", "mine", "--store", store) == 0
+
+
+def test_pull_leaves_a_folder_with_something_else_alone(
+    bundles: list[str], store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("push", bundles[0], "--store", store)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.txt").write_text("years of work")
+    assert run("pull", "el-rl", "1", str(tmp_path / "out"), "--store", store) == 2
+    assert "holds more than a bundle" in capsys.readouterr().err
+    assert (tmp_path / "out" / "thesis.txt").read_text() == "years of work"
+
+
+def test_pull_with_a_manifest_can_be_pulled_over(bundles: list[str], store: str, tmp_path: Path) -> None:
+    run("push", bundles[0], "--store", store)
+    out = tmp_path / "out"
+    assert run("pull", "el-rl", "1", str(out), "--with-manifest", "--store", store) == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["files"]["policy.json"]["size"] == (out / "policy.json").stat().st_size
+    assert run("pull", "el-rl", "1", str(out), "--store", store) == 0
+    assert not (out / "manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pull", "el-lr", "live", "out"], "unknown model `el-lr`"),
+        (["promote", "el-rl", "9"], "has no version or alias `9`, expected 1 to 1"),
+        (["promote", "el-rl", "1", "--alias", "2"], "got the alias `2`"),
+        (["serve", "--tls-key", "key"], "got one of `--tls-certificate` and `--tls-key`"),
+        (["serve", "--token-file", "none"], "cannot read the token `none`"),
+        (["list", "somewhere"], "expected one of them"),
+    ],
+    ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_is_said(
+    arguments: list[str], message: str, bundles: list[str], store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("push", bundles[0], "--store", store)
+    capsys.readouterr()
+    assert run(*arguments, "--store", store) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_store_that_is_not_there_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("serve", "--store", str(tmp_path / "none.db")) == 2
+    assert "there is no store at" in capsys.readouterr().err
+
+
+def test_serve_answers_until_it_is_told_to_end(bundles: list[str], store: str) -> None:
+    run("push", bundles[0], "--alias", "live", "--store", store)
+    start = "from longshore.cli.main import main; main()"
+    command = [sys.executable, "-c", start, "models", "serve", "--store", store, "--port", "0", "--host", "0.0.0.0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}) as it:
+        assert it.stderr is not None
+        assert "plain HTTP to other machines" in it.stderr.readline()
+        address = it.stderr.readline().split()[2].replace("NAME", "el-rl")
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            assert json.loads(answer.read())["version"] == 1
+        it.send_signal(signal.SIGTERM)
+        assert it.wait(10) == 0

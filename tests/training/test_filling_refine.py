@@ -1,0 +1,61 @@
+"""The refinement of a training: better on what it has not seen, never worse on what it is judged by, repeatable."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from evaluation.tables.small_trace import TRACE, write_small_trace
+from longshore.core.forward import POD_KINDS
+from longshore.evaluation.tables.openb import read_nodes, read_pods
+from longshore.evaluation.tables.problem import Problem
+from longshore.training.filling import FEATURES, GOALS, SELECTION_SEED, Judged, Tensors, goal_weights, weighed
+from longshore.training.filling_refine import RANGES, WEIGHT, Refinement, _play, refine
+from longshore.training.mixed_runs import draw_runs, on_device
+
+jax.config.update("jax_enable_x64", True)
+SETS = (("G2",), ("P100", "T4"))
+SHORT = Refinement(every=1, generations=12, deviation=0.5, population=24, mixes=2, pool=8, selection=4, judge_every=4)
+START = {
+    WEIGHT: np.random.default_rng(3).normal(0, 3, (len(FEATURES), len(POD_KINDS))).astype(np.float32),
+    "score.bias": np.zeros(len(POD_KINDS), np.float32),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_small_trace(tmp_path_factory.mktemp("trace"), num_nodes=12)
+
+
+def refined(folder: Path, stage: Refinement, judged: list[Judged], start: Tensors = START) -> Tensors:
+    nodes, pods = read_nodes(folder), read_pods(folder, TRACE)
+    return refine(nodes, pods, SETS, GOALS["nodes"], 0, [stage], start, judged.append)
+
+
+def worth(folder: Path, tensors: Tensors) -> float:
+    problem = Problem(read_nodes(folder), read_pods(folder, TRACE))
+    fresh = on_device(draw_runs(problem, SETS, range(SELECTION_SEED + 100, SELECTION_SEED + 112), RANGES))
+    weights = jax.tree.map(lambda leaf: leaf[0], goal_weights([GOALS["nodes"]]))
+    return float(weighed(weights, _play(problem.num_shares, tensors, runs=fresh)).mean())
+
+
+def test_it_gets_more_of_what_the_goal_asks_for(folder: Path) -> None:
+    judged: list[Judged] = []
+    found = refined(folder, SHORT, judged)
+    assert worth(folder, found) > worth(folder, START) + 10
+    assert [one.generation for one in judged] == [3, 7, 11]
+
+
+def test_what_is_not_better_is_not_kept(folder: Path) -> None:
+    start = refined(folder, SHORT, [])
+    # Steps so large that they lead nowhere: what it began with stays.
+    lost = refined(folder, replace(SHORT, generations=1, deviation=1e6, population=2), [], start)
+    np.testing.assert_array_equal(lost[WEIGHT], start[WEIGHT])
+
+
+def test_the_same_seed_gives_the_same_policy(folder: Path) -> None:
+    tiny = replace(SHORT, generations=2, population=4, pool=2, selection=2)
+    first, second = refined(folder, tiny, []), refined(folder, tiny, [])
+    np.testing.assert_array_equal(first[WEIGHT], second[WEIGHT])
