@@ -132,3 +132,23 @@ func disturb(t testing.TB, random *rand.Rand, step int, infos []*framework.NodeI
 	}
 	return infos, readings
 }
+
+// TestScoreKeepsWhatTaintsOfFiltersDoNotTouch: nodes become ready and not all the time; only soft taints are read.
+func TestScoreKeepsWhatTaintsOfFiltersDoNotTouch(t *testing.T) {
+	infos := busyCluster(10, 1)
+	scorer := NewScorer(loadModel(t, contractFolder, "bundles", "deepsets"), nil, MaxOutside(1))
+	frameWith := func(effect v1.TaintEffect) uint64 {
+		node := infos[3].Node().DeepCopy()
+		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: "key", Effect: effect})
+		infos[3].SetNode(node)
+		scored(t, scorer, podNumber(1, 1), asInterfaces(infos), Readings{})
+		return scorer.frame
+	}
+	first := frameWith(v1.TaintEffectNoExecute)
+	if again := frameWith(v1.TaintEffectNoSchedule); again != first {
+		t.Errorf("got frame %d after %d, want the same", again, first)
+	}
+	if soft := frameWith(v1.TaintEffectPreferNoSchedule); soft == first {
+		t.Errorf("got the same frame with a soft taint, want another")
+	}
+}

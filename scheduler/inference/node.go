@@ -82,6 +82,9 @@ func (s *Scorer) looksOf(info fwk.NodeInfo) uint64 {
 	}
 	if s.model.reads.taints {
 		for _, taint := range object.Spec.Taints {
+			if taint.Effect != v1.TaintEffectPreferNoSchedule {
+				continue // a matter of filters, such as that a node is not ready
+			}
 			sum += blend(blend(maphash.String(s.seed, taint.Key), maphash.String(s.seed, taint.Value)), maphash.String(s.seed, string(taint.Effect)))
 		}
 	}

@@ -12,7 +12,8 @@ type run struct {
 	numNodes int
 	data     [][]float32 // by value; of local ones, a block for every worker
 	partials []float32   // [blocks, program.partials]: what the pools of each block have found
-	sums     []float64   // scratch of pools over zones
+	sums     []float64   // scratch of pools
+	means    []float32   // scratch of pools over zones
 	// What the network is told about nodes beside the rows.
 	zones    []int // numbers of the nodes' zones, 0 = none
 	numZones int
@@ -274,28 +275,41 @@ func (r *run) meanZone(o *op) {
 			r.sums[zone*width+j] += float64(v)
 		}
 	}
+	r.means = zeroed(r.means, len(r.sums))
+	for i := range r.means[width:] {
+		r.means[width+i] = float32(r.sums[width+i] / r.zoneSize[1+i/width])
+	}
 	for node, zone := range r.zones {
-		weight := 1.0
-		if zone > 0 {
-			weight = r.zoneSize[zone]
-		}
 		var near []nearZone
 		if o.kind == "mean_near" {
 			near = r.near(node)
 		}
+		if zone > 0 && len(near) == 0 { // as all others of the zone
+			copy(out[node*width:][:width], r.means[zone*width:][:width])
+			continue
+		}
+		r.meanNear(in[node*width:][:width], out[node*width:][:width], zone, near)
+	}
+}
+
+// meanNear writes the mean of a node's zone, or of itself where it has none, and of zones near it.
+func (r *run) meanNear(in, out []float32, zone int, near []nearZone) {
+	width, weight := len(out), 1.0
+	if zone > 0 {
+		weight = r.zoneSize[zone]
+	}
+	for _, other := range near {
+		weight += float64(other.near) * r.zoneSize[other.zone]
+	}
+	for j := range out {
+		sum := float64(in[j])
+		if zone > 0 {
+			sum = r.sums[zone*width+j]
+		}
 		for _, other := range near {
-			weight += float64(other.near) * r.zoneSize[other.zone]
+			sum += float64(other.near) * r.sums[other.zone*width+j]
 		}
-		for j := range width {
-			sum := float64(in[node*width+j])
-			if zone > 0 {
-				sum = r.sums[zone*width+j]
-			}
-			for _, other := range near {
-				sum += float64(other.near) * r.sums[other.zone*width+j]
-			}
-			out[node*width+j] = float32(sum / weight)
-		}
+		out[j] = float32(sum / weight)
 	}
 }
 

@@ -1,6 +1,6 @@
 package inference
 
-// shared is what the first layer makes of what all nodes share and of what depends on others: products, of which the
+// sharedPart is what the first layer makes of what all nodes share and of what depends on others: products, of which the
 // first is 1 times what is the same for all nodes, and one more for each column in which they differ.
 type sharedPart struct {
 	columns []int     // features that differ from node to node

@@ -8,11 +8,11 @@ import (
 )
 
 func TestHurriedEndsByTheClock(t *testing.T) {
-	ctx := &hurried{Context: context.Background(), until: time.Now().Add(20 * time.Millisecond)}
+	ctx := &hurried{Context: context.Background(), until: time.Now().Add(time.Hour)}
 	if err := ctx.Err(); err != nil {
-		t.Fatalf("at once: got %v, expected none", err)
+		t.Errorf("an hour before: got %v, expected none", err)
 	}
-	time.Sleep(25 * time.Millisecond)
+	ctx.until = time.Now()
 	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("later: got %v, expected %v", err, context.DeadlineExceeded)
 	}

@@ -72,7 +72,7 @@ func newPluginMetrics(register register) (*pluginMetrics, error) {
 		StabilityLevel: metrics.ALPHA,
 	}))
 	made.processorTime, problems[8] = registered(register, metrics.NewHistogram(&metrics.HistogramOpts{
-		Name: "longshore_decision_cpu_seconds", Help: "Processor seconds of the policy's scores of all nodes for one pod.",
+		Name: "longshore_decision_cpu_seconds", Help: "Processor seconds of the policy's scores of all nodes for one pod in 32.",
 		Buckets: decisionBuckets, StabilityLevel: metrics.ALPHA,
 	}))
 	made.registryPolls, problems[9] = registered(register, metrics.NewCounterVec(&metrics.CounterOpts{

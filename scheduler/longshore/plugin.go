@@ -60,11 +60,13 @@ type Longshore struct {
 	circuit *circuit
 	last    *policy
 	isCold  bool // the next ranking has everything to make anew
-	learned []float32
-	totals  []float32
-	roster  *inference.Roster
-	ranks   []int32 // of the roster's nodes by their names
-	places  []int32 // of the pod's nodes in the roster
+	// numRankings counts what the policy was asked for.
+	numRankings uint64
+	learned     []float32
+	totals      []float32
+	roster      *inference.Roster
+	ranks       []int32 // of the roster's nodes by their names
+	places      []int32 // of the pod's nodes in the roster
 }
 
 // New makes the plugin for one profile and starts what it does in the background; that ends with the context.
