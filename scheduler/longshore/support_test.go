@@ -170,6 +170,8 @@ func (f *fixture) create(changes ...change) frameworkruntime.PluginFactory {
 	return func(ctx context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		arguments := defaultArguments()
 		arguments.ModelPath = "/nowhere"
+		// On a busy machine 20 ms pass by themselves; tests of the deadline set their own.
+		arguments.Deadline.Duration = mostDeadline
 		for _, change := range changes {
 			change(&arguments)
 		}
