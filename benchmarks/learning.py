@@ -38,11 +38,14 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
     prepared = prepare(plan)
     program, data = prepared.program, prepared.data
     state = program.init(data, jax.vmap(jax.random.PRNGKey)(np.arange(plan.seed, plan.seed + plan.seeds)))
-    curve, chunks = [], 0
+    curve, prices, chunks = [], [], 0
     while chunks < prepared.chunks if prepared.steps == 0 else int(np.asarray(state.decided).min()) < prepared.steps:
         state, figures = program.chunk(data, state)
         chunks += 1
         curve.append([round(time.monotonic() - started, 2), np.asarray(figures["selection_return"]).tolist()])
+        prices.append(
+            {one: np.asarray(figures[one]).tolist() for one in ("multiplier", "limit_cost", "selection_cost")}
+        )
     trained = time.monotonic() - started
     found: dict[str, Any] = {
         "row": name,
@@ -54,6 +57,7 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
         "selection_return": np.asarray(state.best_return).tolist(),
         "selection_worth": np.asarray(state.best_worth).tolist(),
         "curve": curve,
+        "limit_curve": prices if plan.limit else [],
         "reports": [],
     }
     for case in row.cases:
@@ -70,6 +74,7 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
                     "lag": case.lag,
                     "dial": dial,
                     "metrics": {key: value.tolist() for key, value in metrics.items()},
+                    "limit_cost": limit_costs(program, state.best, traces) if plan.limit else [],
                 }
             )
     found["seconds"] = round(time.monotonic() - started, 1)
@@ -77,9 +82,27 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
     best = int(np.argmax(found["selection_worth"]))
     shown = {
         key: [float(f"{np.nanmean(one):.5g}") for one in found["reports"][0]["metrics"][key]]
-        for key in ("reward", "active_nodes", "cpu_variance", "watts_idle_off", "hard_violations")
+        for key in ("reward", "active_nodes", "cpu_variance", "watts_idle_off", "latency_p99_ms", "hard_violations")
     }
+    if plan.limit:
+        shown["limit_cost"] = found["reports"][0]["limit_cost"]
     print(f"{name}: {trained:.0f} s, selected training {best}, {shown}", flush=True)
+
+
+def limit_costs(program: Any, tensors: Any, traces: Any) -> list[float]:
+    """Return each training's cost by its limit, over all placements of all traces: for a quantile, the share beyond."""
+    import jax
+    import numpy as np
+
+    from longshore.core.forward import needed
+    from longshore.simulator.play import stack
+    from longshore.training.greedy import judge_all
+
+    params, ops = stack([one.params for one in traces]), needed(program.blueprint.ops)
+    judge = jax.jit(jax.vmap(lambda one: judge_all(program.task, ops, one, params, np.zeros(0, np.float32))))
+    judged = judge(tensors)
+    costs: list[float] = (np.asarray(judged.cost).sum(axis=1) / np.asarray(judged.placed).sum(axis=1)).tolist()
+    return costs
 
 
 def baselines(out: Path, only: str = "", first_seed: int = 0) -> None:

@@ -72,15 +72,16 @@ def _dial(folder: Path) -> Iterator[str]:
 
 
 def _limit(folder: Path) -> Iterator[str]:
-    yield "| training | p99 latency, ms, all trainings | watts idle off, all trainings |"
-    yield "|---|---|---|"
+    yield "| training | p99 latency, ms, all trainings | placements beyond, % | watts idle off, all trainings |"
+    yield "|---|---|---|---|"
     for name, row in ROWS.items():
         found = _read(folder / f"{name}.json")
         if not name.startswith("limit") or found is None:
             continue
-        metrics = found["reports"][0]["metrics"]
+        metrics, beyond = found["reports"][0]["metrics"], found["reports"][0].get("limit_cost")
         yield (
             f"| `{name}` | {_numbers(np.array(metrics['latency_p99_ms']).mean(axis=1))} | "
+            f"{_numbers(100 * np.array(beyond)) if beyond else '-'} | "
             f"{_numbers(np.array(metrics['watts_idle_off']).mean(axis=1))} |"
         )
         baseline = _read(folder / f"baseline-{row.cases[0].key(row.plan['objective'])}.json")
@@ -89,7 +90,7 @@ def _limit(folder: Path) -> Iterator[str]:
         for one in baseline["rows"]:
             if one["policy"] in ("kube-default", "lowest-latency", "low-power", "energy-latency"):
                 latency, watts = (one["metrics"][key]["mean"] for key in ("latency_p99_ms", "watts_idle_off"))
-                yield f"| {one['policy']} | {latency:.4g} | {watts:.4g} |"
+                yield f"| {one['policy']} | {latency:.4g} | - | {watts:.4g} |"
 
 
 def _matrix(folder: Path) -> Iterator[str]:

@@ -109,9 +109,7 @@ def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: i
         goal, number = name.rsplit("-", 1)
         stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in REFINEMENT]
         log = _Log([name])
-        tensors = refine(
-            nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, load_file(path), log.add
-        )
+        tensors = refine(nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, load_file(path), log.add)
         save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, path)
         log.write(out / f"{name}.json", seed, repr(REFINEMENT), is_first=True)
 

@@ -201,7 +201,10 @@ def test_two_releases_do_not_share_a_name() -> None:
         (("model.configMap=a", "model.registry.url=https://m/"), "model: got configMap and registry, expected one"),
         (("model.registry.url=m/live",), "/model/registry/url.*does not match pattern"),
         (("model.registry.url=https://m/", "mode=standalone"), "model.registry: got an address with mode standalone"),
-        (("model.registry.url=http://m/",), "model.registry.url: got http://m/, expected https, or allowPlainHTTP: true"),
+        (
+            ("model.registry.url=http://m/",),
+            "model.registry.url: got http://m/, expected https, or allowPlainHTTP: true",
+        ),
         (("pluginArguments.preference.watts=-1",), "/pluginArguments/preference/watts.*minimum"),
         (("shadow=true",), "shadow: got true without decisionLog"),
         (("shadow=true", "mode=standalone"), "shadow: got true with mode standalone"),

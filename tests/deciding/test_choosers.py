@@ -65,6 +65,7 @@ def test_a_folder_whose_name_looks_like_weights_is_a_folder():
         ("runs/none", "no policy and no folder of that name\nhint: `longshore list policies`"),
         ("kube-defalt", "no policy and no folder of that name\nhint: did you mean `kube-default`?"),
         ("x" * 5000, "no policy and no folder"),
+        ("dial@watts=1+watts=2", "got the preference `watts=1+watts=2`, expected each term once"),
         ("dial@watts=much", "got the preference `watts=much`, expected `term=weight`"),
         ("dial@wats=1", "got the preference `wats`"),
         (".", "has no `policy.json`"),

@@ -1,5 +1,6 @@
 """Recorded guides: the optimum's placements earn the optimum, files are read with care, and learners follow both."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from longshore.simulator.play import compile_traces, stack
 from longshore.simulator.rollout import measure
 from longshore.simulator.state import SimState
 from longshore.simulator.transition import act, initial, look
-from longshore.training.guides import OPTIMUM, find_guide, is_recorded, read_decisions, recorded_placements
+from longshore.training.guides import OPTIMUM, find_guide, is_recorded, pinned, read_decisions, recorded_placements
 from longshore.training.jobs import learn, never_stop
 from longshore.training.plan import Plan
 from longshore.training.prepare import prepare
@@ -138,6 +139,19 @@ def test_a_guide_is_a_heuristic_or_recorded_or_unknown(tmp_path: Path) -> None:
         find_guide("optimun")
 
 
+def test_a_plan_says_which_file_guided_it(tmp_path: Path) -> None:
+    file = tmp_path / "decisions.jsonl"
+    file.write_text('{"pod": "p", "node": "n"}\n')
+    plan = pinned(tiny_plan("imitation", guide=str(file)))
+    assert plan.guide_sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert pinned(plan) == plan
+    file.write_text('{"pod": "p", "node": "m"}\n')
+    with pytest.raises(InputError, match="another file than the run was begun with"):
+        pinned(plan)
+    for guide in ("best-fit", OPTIMUM):
+        assert pinned(tiny_plan("imitation", guide=guide)).guide_sha256 == ""
+
+
 @pytest.mark.slow
 def test_imitation_clones_the_optimum() -> None:
     plan = Plan(
@@ -161,7 +175,7 @@ def test_dqn_fills_its_memory_with_the_decisions_of_a_file(tmp_path: Path) -> No
     file = tmp_path / "decisions.jsonl"
     names = traces("memory-pods", range(1), **workload)[0].pod_names
     file.write_text("".join(f'{{"pod": "{name}", "node": "node-1"}}\n' for name in names))
-    config: dict[str, Any] = {**SMALL["dqn"], "prefill": 1000, "horizon": 1, "segment": 32}
+    config: dict[str, Any] = {**SMALL["dqn"], "prefill": 1000, "horizon": 1, "segment": 32, "memory": 128}
     prepared = prepare(tiny_plan("dqn", guide=str(file), learner_config=config, workload_config=workload))
     state = prepared.program.init(prepared.data, jax.random.PRNGKey(0)[None])
     state, _ = prepared.program.chunk(prepared.data, state)

@@ -62,3 +62,23 @@ def test_the_price_stays_within_bounds() -> None:
 def test_no_limit_costs_nothing_and_has_no_price() -> None:
     assert NO_LIMIT.cost(LATENCIES).tolist() == [0.0] * 5
     assert NO_LIMIT.follow(jnp.float32(0.5), jnp.float32(9.0)) == 0.5
+
+
+def test_a_limit_that_is_kept_by_chance_alone_counts_as_broken() -> None:
+    limit, placed = Limit(25.0, 0.9), jnp.full(10, 100)
+    even = jnp.full(10, 9.0)
+    uneven = jnp.array([0.0, 18.0] * 5)
+    assert limit.breach(even, placed) == 0.0
+    # The same mean, below what is allowed; but with such traces it could as well be above.
+    assert limit.breach(uneven, placed) == pytest.approx(0.09 + 2 * 0.09 / 3 - 0.1, rel=1e-5)
+
+
+def test_a_breach_is_how_far_beyond_and_falls_with_the_number_of_traces() -> None:
+    limit, uneven = Limit(25.0, 0.9), jnp.array([0.0, 40.0] * 5)
+    few = limit.breach(uneven, jnp.full(10, 100))
+    many = limit.breach(jnp.tile(uneven, 10), jnp.full(100, 100))
+    assert few > many > 0.1
+
+
+def test_no_limit_is_never_broken() -> None:
+    assert NO_LIMIT.breach(jnp.ones(3), jnp.ones(3)) == 0.0

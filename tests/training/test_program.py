@@ -1,5 +1,6 @@
 """The compiled part: seeds do not know of each other, the best policy is kept, limits come before the objective."""
 
+import dataclasses
 from functools import cache
 from typing import Any
 
@@ -113,3 +114,23 @@ def test_a_policy_that_breaks_the_limit_is_behind_every_one_that_keeps_it() -> N
     _, figures = trained(3, 5)
     # All placements break it, and half of them may.
     assert all((one["selection_worth"] < -0.4e6).all() for one in figures)
+
+
+def test_a_policy_is_judged_by_what_its_cost_may_be_on_other_traces() -> None:
+    config = {"nodes": 6, "pods": 8, "constrained_share": 0.0}
+    plan = dataclasses.replace(
+        PLAN, workload="diurnal", workload_config=config, limit="mean_latency_ms<=1", selection_traces=4
+    )
+    prepared = prepare_once(plan)
+    program, data = prepared.program, prepared.data
+    state = program.init(data, jax.random.PRNGKey(0)[None])
+    _, figures = jax.jit(jax.vmap(program.select, in_axes=(None, 0, None)))(data, state, {})
+    tensors = jax.tree.map(lambda leaf: leaf[0], program.learner.tensors(state.learner))
+    ops = needed(program.blueprint.ops)
+    judged = jax.jit(lambda: judge_all(program.task, ops, tensors, data.selection, jnp.zeros(0)))()
+    costs = np.asarray(judged.cost / judged.placed)  # of traces with as many placements each
+    assert len(set(np.asarray(judged.placed).tolist())) == 1
+    assert figures["selection_cost"][0] == pytest.approx(costs.mean())
+    upper = costs.mean() + 2 * costs.std(ddof=1) / np.sqrt(4)
+    assert upper > costs.mean() + 0.01
+    assert figures["selection_worth"][0] == pytest.approx(-1e6 * upper, rel=1e-4)

@@ -1,6 +1,7 @@
 """A whole run: stopped and gone on with it is the run that was never stopped, for every learner."""
 
 import fcntl
+import json
 import os
 import signal
 import time
@@ -16,11 +17,12 @@ from longshore.core.policy import Envelope
 from longshore.policies.bundle_folder import read_folder
 from longshore.training import export
 from longshore.training import run as run_module
+from longshore.training.guides import pinned
 from longshore.training.logs import read_log
 from longshore.training.plan import read_plan
 from longshore.training.prepare import Prepared
 from longshore.training.program import TrainState
-from longshore.training.run import CHECKPOINT_FILE, FOLDER, Report, Result, Watchers, train
+from longshore.training.run import CHECKPOINT_FILE, FOLDER, PLAN_FILE, Report, Result, Watchers, stored_plan, train
 from training.tiny import prepare_once, quick_compilation, tiny_plan
 
 
@@ -124,6 +126,19 @@ def test_a_finished_run_that_is_resumed_stays_as_it_is(finished: Result):
 def test_a_run_is_not_resumed_with_another_plan(finished: Result):
     with pytest.raises(InputError, match="`seed` is 0 there and 7 here"):
         train(tiny_plan(seeds=2, seed=7), finished.out, resume=True)
+
+
+def test_a_run_is_not_resumed_with_another_file_of_decisions(tmp_path: Path):
+    file, out = tmp_path / "decisions.jsonl", tmp_path / "run"
+    file.write_text('{"pod": "p", "node": "n"}\n')
+    begun = pinned(tiny_plan("imitation", guide=str(file)))
+    (out / FOLDER).mkdir(parents=True)
+    (out / FOLDER / PLAN_FILE).write_text(json.dumps(begun.to_json()))
+    file.write_text('{"pod": "p", "node": "m"}\n')
+    with pytest.raises(InputError, match="another file than the run was begun with"):
+        train(stored_plan(out), out, resume=True)
+    with pytest.raises(InputError, match=f"`guide_sha256` is '{begun.guide_sha256}' there"):
+        train(tiny_plan("imitation", guide=str(file)), out, resume=True)
 
 
 def test_progress_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

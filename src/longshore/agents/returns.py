@@ -7,30 +7,34 @@ from longshore.core.ops import Array
 
 
 def advantages(
-    reward: Array,
-    value: Array,
-    is_decision: Array,
-    is_over: Array,
-    last_value: Array,
-    discount: float,
-    trace_decay: float,
-) -> tuple[Array, Array]:
-    """Return generalised advantages and the returns that values should have, both [steps, envs].
+    reward: Array, value: Array, is_decision: Array, is_over: Array, discount: float, trace_decay: float
+) -> tuple[Array, Array, Array]:
+    """Return generalised advantages, the returns that values should have, and which of them are known: [steps, envs].
 
-    An episode that ended is worth nothing more; one that goes on is worth `last_value` [envs].
+    A value is learnt where there is something to decide, and means nothing elsewhere. So an episode that goes on beyond
+    the segment is worth what its last decision here is said to be worth, whatever comes after that one; what it leads
+    to itself is not known yet. An episode that ended is worth nothing more.
     """
 
-    def back(carry: tuple[Array, Array], step: tuple[Array, ...]) -> tuple[tuple[Array, Array], Array]:
-        next_value, next_advantage = carry
+    def back(carry: tuple[Array, ...], step: tuple[Array, ...]) -> tuple[tuple[Array, ...], tuple[Array, Array]]:
+        next_value, next_advantage, is_known = carry
         reward, value, is_decision, is_over = step
         next_value, next_advantage = jnp.where(is_over, 0.0, next_value), jnp.where(is_over, 0.0, next_advantage)
+        is_known = is_known | is_over
         advantage = reward + discount * next_value - value + discount * trace_decay * next_advantage
-        carry = jnp.where(is_decision, value, next_value), jnp.where(is_decision, advantage, next_advantage)
-        return carry, jnp.where(is_decision, advantage, 0.0)
+        advantage = jnp.where(is_known, advantage, 0.0)
+        is_counted = is_decision & is_known
+        carry = (
+            jnp.where(is_decision, value, next_value),
+            jnp.where(is_decision, advantage, next_advantage),
+            is_known | is_decision,
+        )
+        return carry, (jnp.where(is_counted, advantage, 0.0), is_counted)
 
-    start = last_value, jnp.zeros_like(last_value)
-    _, found = jax.lax.scan(back, start, (reward, value, is_decision, is_over), reverse=True)
-    return found, found + value
+    nothing = jnp.zeros_like(value[0])
+    start = nothing, nothing, jnp.zeros(nothing.shape, bool)
+    _, (found, is_known) = jax.lax.scan(back, start, (reward, value, is_decision, is_over), reverse=True)
+    return found, found + value, is_known
 
 
 def following(
@@ -38,11 +42,13 @@ def following(
 ) -> tuple[Array, Array, Array, Array]:
     """Return, for every step, what its next `horizon` decisions earn and where they lead; all [steps, envs].
 
+    Near the end of the segment there are fewer: then those are added up that are followed by another one.
+
     Returns:
-        total: the discounted rewards of this decision and the `horizon` - 1 after it.
-        discount: by which the value of the step that follows them counts; 0 where the episode ends before.
-        index: of that step; `steps` = beyond the segment.
-        is_known: the segment is long enough to say.
+        total: the discounted rewards of this decision and of up to `horizon` - 1 after it.
+        discount: by which the value of the decision that follows them counts; 0 where the episode ends before.
+        index: of that decision's step; `steps` = beyond the segment.
+        is_known: the segment says where it leads.
     """
     steps, envs = reward.shape
     beyond = jnp.full(envs, steps, jnp.int32)
@@ -53,16 +59,19 @@ def following(
         # What lies beyond the end of an episode is not there: no reward, and nothing to follow.
         rewards, ends = jnp.where(is_over, 0.0, rewards), ends | is_over
         powers = discount ** jnp.arange(1, horizon + 1, dtype=jnp.float32)
-        ahead = (rewards[: horizon - 1] * powers[: horizon - 1, None]).sum(axis=0)
-        total = reward + ahead
-        index, is_end = indices[horizon - 1], ends[horizon - 1]
+        is_end = ends[horizon - 1]
+        known = (indices < steps).sum(axis=0)
+        last = jnp.maximum(known - 1, 0)  # of the decisions ahead, the one whose value is to stand for the rest
+        is_before = (jnp.arange(horizon)[:, None] < last) | is_end
+        total = reward + jnp.where(is_before, rewards * powers[:, None], 0.0).sum(axis=0)
+        index = indices[last, jnp.arange(envs)]
         shifted = (
             jnp.where(is_decision, jnp.concatenate([reward[None], rewards[:-1]]), rewards),
             jnp.where(is_decision, jnp.concatenate([jnp.full((1, envs), number), indices[:-1]]), indices),
             jnp.where(is_decision, jnp.concatenate([jnp.zeros((1, envs), bool), ends[:-1]]), ends),
         )
         is_known = is_decision & (is_end | (index < steps))
-        return shifted, (total, jnp.where(is_end, 0.0, powers[-1]), index, is_known)
+        return shifted, (total, jnp.where(is_end, 0.0, powers[last]), index, is_known)
 
     start = (
         jnp.zeros((horizon, envs), jnp.float32),

@@ -8,7 +8,7 @@ of some of the nodes alone: for features that depend on no other node, by whoeve
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +67,12 @@ class _kept:  # noqa: N801 — a decorator
     def __get__(self, view: Any, owner: Any = None) -> Any:
         value = view.__dict__[self.name] = self.compute(view)
         return value
+
+
+@lru_cache(maxsize=4)
+def _bounds(nodes: int) -> tuple[Array, Array]:
+    """Return zeros and ones, with which the block is cut."""
+    return np.zeros((_IMBALANCE, nodes)), np.ones((_IMBALANCE, nodes))
 
 
 class Largest(NamedTuple):
@@ -327,13 +333,13 @@ class View:
         return self.arrays.nodes.allocatable[:, _BOTH].T.astype(self.xp.float64)
 
     @_kept
-    def _divisors(self) -> tuple[Array, Array, Array]:
-        """Return what the first rows of the block are divided by, and zeros and ones, for NumPy [9, nodes]."""
+    def _divisors(self) -> Array:
+        """Return what the first rows of the block are divided by, for NumPy [9, nodes]."""
         divisors = np.ones((_IMBALANCE, self._allocatable.shape[1]))
         divisors[:2], divisors[2] = self._allocatable, self.arrays.nodes.allowed_pods
         np.maximum(divisors, 1.0, out=divisors)
         divisors[_FREE], divisors[_AFTER] = self._largest_sizes, divisors[_NOW]
-        return divisors, np.zeros(divisors.shape), np.ones(divisors.shape)
+        return divisors
 
     @_kept
     def _asked(self) -> Array:
@@ -356,15 +362,15 @@ class View:
         All at once, in the order of `BLOCK`: few calls count there, and XLA finds by itself what is needed.
         Amounts are exact, as they are below 2^53. A count of pods that is cut to 0..1 says whether there is any.
         """
-        state = self.arrays.state
-        block = np.empty((len(BLOCK), state.pod_count.shape[0]))
-        cut, imbalance = block[:_IMBALANCE], block[_IMBALANCE]
-        block[:2] = state.requested[:, _BOTH].T
+        state, allocatable = self.arrays.state, self._allocatable
+        zeros, ones = _bounds(allocatable.shape[1])
+        block = np.empty((len(BLOCK), allocatable.shape[1]))
+        cut, requested, imbalance = block[:_IMBALANCE], block[:2], block[_IMBALANCE]
+        requested[...] = state.requested[:, _BOTH].T
         block[2:6:3] = state.pod_count
         np.add(block[_NOW], self._asked[self.pod_class], out=block[_AFTER])
-        np.subtract(self._allocatable, block[:2], out=block[_FREE])
-        divisors, zeros, ones = self._divisors
-        np.divide(cut, divisors, out=cut)
+        np.subtract(allocatable, requested, out=block[_FREE])
+        np.divide(cut, self._divisors, out=cut)
         np.maximum(cut, zeros, out=cut)  # with one number it takes twice as long
         np.minimum(cut, ones, out=cut)
         np.subtract(block[6], block[7], out=imbalance)
@@ -394,9 +400,10 @@ class View:
         position = self.block[:7:6] * curves.steps
         lower = np.floor(position)
         place = (lower + curves.first).astype(np.intp)
-        np.subtract(position, lower, out=position)
-        np.multiply(curves.rises.take(place), position, out=position)
-        return np.add(curves.points.take(place), position, out=position)
+        position -= lower
+        position *= curves.rises.take(place)
+        position += curves.points.take(place)
+        return position
 
     def _watts_at(self, cpu: Array) -> Array:
         return watts_at(self.arrays.nodes.power_curve, cpu * self._has_cpu)

@@ -164,7 +164,7 @@ def _mixed(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
 
 def _concat(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:
     xp = namespace(given[0])
-    if all(value.ndim == 1 for value in given):
+    if sum([value.ndim for value in given]) == len(given):
         return xp.concatenate(given)
     nodes = inputs.is_real.shape[0]
     spread = [xp.broadcast_to(value, (nodes, value.shape[-1])) if value.ndim == 1 else value for value in given]

@@ -44,6 +44,8 @@ def _split(text: str) -> tuple[str, dict[str, float] | None]:
     found: dict[str, float] = {}
     for part in weights.split("+"):
         term, _, number = part.partition("=")
+        if term.strip() in found:
+            raise InputError(f"got the preference `{weights}`, expected each term once", f"give `{term.strip()}` once")
         try:
             found[term.strip()] = float(number)
         except ValueError as error:

@@ -5,6 +5,7 @@ JAX when trained; the numbers agree, so that a policy meets in a cluster what it
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -128,9 +129,15 @@ def places(scores: Array, feasible: Array) -> Array:
     return place
 
 
+@lru_cache(maxsize=8)
+def _no_prior(nodes: int) -> Array:
+    return np.zeros((nodes, 0), np.float32)
+
+
 def _prior(arrays: ClusterArrays, pod_class: Array, feasible: Array, prior: Heuristic | None) -> Array:
     if prior is None:
-        return namespace(feasible).zeros((feasible.shape[0], 0), namespace(feasible).float32)
+        xp = namespace(feasible)
+        return _no_prior(feasible.shape[0]) if xp is np else xp.zeros((feasible.shape[0], 0), xp.float32)
     return places(prior.score(arrays, pod_class, feasible), feasible)[:, None]
 
 

@@ -2,9 +2,12 @@
 
 A guide that is a heuristic decides as it goes; these are worked out beforehand and looked up by the pod. A file holds
 one JSON object a line, `{"pod": "namespace/name", "node": "name"}`, as decisions are written everywhere; other fields
-are passed over, and so are decisions that left the pod waiting.
+are passed over, and so are decisions that left the pod waiting. What a plan records of a file is its digest too: a run
+that is resumed or repeated with other decisions would be another run under the same name.
 """
 
+import dataclasses
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +23,7 @@ from longshore.objectives.weighted import Weighted
 from longshore.policies import REGISTRY as POLICIES
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import Compiled
+from longshore.training.plan import Plan
 
 OPTIMUM = "optimum"
 NOT_RECORDED = -1
@@ -51,6 +55,24 @@ def find_guide(name: str) -> Heuristic | None:
 def is_recorded(name: str) -> bool:
     """Say whether a guide is worked out beforehand: `optimum`, or a file that is not called like a heuristic."""
     return name == OPTIMUM or (bool(name) and name not in POLICIES.names() and Path(name).is_file())
+
+
+def pinned(plan: Plan) -> Plan:
+    """Return the plan with the digest of its guide's file; one that has it already is returned if the file fits.
+
+    Raises:
+        InputError: the file is not the one that the plan was made with, or cannot be read.
+    """
+    if plan.guide == OPTIMUM or not is_recorded(plan.guide):
+        return plan
+    found = hashlib.sha256(_bytes(Path(plan.guide))).hexdigest()
+    if plan.guide_sha256 not in ("", found):
+        raise InputError(
+            f"the guide `{plan.guide}` is another file than the run was begun with: its SHA-256 is {found}, "
+            f"expected {plan.guide_sha256}",
+            "put the file of that time in its place, or begin a run of its own with the new one",
+        )
+    return dataclasses.replace(plan, guide_sha256=found)
 
 
 def recorded_placements(
@@ -85,11 +107,7 @@ def read_decisions(path: Path) -> dict[str, str]:
         InputError: a line that is no decision, or a file that cannot be read.
     """
     decoder, found = msgspec.json.Decoder(_Line), dict[str, str]()
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(f"`{path}` cannot be read: {error.strerror}", "give a file of decisions") from error
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(_bytes(path).splitlines(), start=1):
         if not line.strip():
             continue
         try:
@@ -101,6 +119,13 @@ def read_decisions(path: Path) -> dict[str, str]:
         if decision.node is not None:
             found.setdefault(decision.pod, decision.node)
     return found
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"`{path}` cannot be read: {error.strerror}", "give a file of decisions") from error
 
 
 def _looked_up(compiled: Compiled, decisions: Mapping[str, str]) -> list[int]:

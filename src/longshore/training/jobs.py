@@ -23,6 +23,7 @@ from longshore.training.baselines import baseline_returns
 from longshore.training.checkpoint import write_whole
 from longshore.training.devices import device_text, find_devices
 from longshore.training.engine import Engine, Report, Values, Watch, run_all
+from longshore.training.guides import pinned
 from longshore.training.logs import JsonLines, make_record
 from longshore.training.plan import Plan, read_plan
 from longshore.training.population import with_engine
@@ -118,6 +119,7 @@ def train_on_engine(
         InputError: something in the plan or the folder does not fit.
     """
     check_folder(out, resume=False, overwrite=overwrite)
+    plan = pinned(plan)
     devices = find_devices(device)
     with jax.default_device(devices[0]):
         prepared = prepare(plan)

@@ -56,8 +56,9 @@ class Plan:
     prior: str = ""
     """A heuristic that the policy corrects (hybrid); empty = none."""
     guide: str = ""
-    """A heuristic, `optimum`, or a file of decisions (read anew at each start), that learners which take one follow;
-    empty = none."""
+    """A heuristic, `optimum`, or a file of decisions, that learners which take one follow; empty = none."""
+    guide_sha256: str = ""
+    """Of the guide's file when the run was begun (`guides.pinned`); with another file it is another plan."""
     dial: bool = False
     """Train for all weights of the objective's terms; they are given at run time."""
     limit: str = ""

@@ -17,7 +17,7 @@ from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.play import stack
 from longshore.simulator.source import TraceSource
 from longshore.training.experience import NO_GUIDE, Bank, Task
-from longshore.training.guides import OPTIMUM, find_guide, is_recorded, recorded_placements
+from longshore.training.guides import OPTIMUM, find_guide, is_recorded, pinned, recorded_placements
 from longshore.training.limits import parse_limit
 from longshore.training.plan import SELECTION_SEED, TRAINING_SEED, Plan
 from longshore.training.probe import probe
@@ -50,6 +50,7 @@ def prepare(plan: Plan) -> Prepared:
     Raises:
         InputError: something in the plan does not fit.
     """
+    plan = pinned(plan)
     learner = plan.build_learner()
     objective = parse_objective(plan.objective)
     if plan.filters not in filter_room.SETS:
@@ -114,8 +115,12 @@ def _check_fit(plan: Plan, learner: Any) -> None:
     room = getattr(learner, "envs", 1) * getattr(learner, "segment", 1)
     if getattr(learner, "parts", 1) > room:
         raise InputError(f"got {learner.parts} parts of {room} steps, expected {room} at most", "fewer `--parts`")
-    if getattr(learner, "memory", room) < room:
-        raise InputError(f"got a memory of {learner.memory}, expected {room} or more: a segment of every environment")
+    # One more of each environment is carried over from the segment before.
+    least = room + getattr(learner, "envs", 1)
+    if getattr(learner, "memory", least) < least:
+        raise InputError(
+            f"got a memory of {learner.memory}, expected {least} or more: a segment of every environment and a decision"
+        )
 
 
 def _check_dial(plan: Plan, objective: Weighted) -> None:

@@ -214,8 +214,10 @@ class Program:
     def select(self, data: Data, state: TrainState, figures: Figures) -> tuple[TrainState, Figures]:
         """Judge the policy as it is now, and keep it if none was better."""
         tensors = self.learner.tensors(state.learner)
-        returns, worth, cost = self._worth(data, self._judged(data, tensors, data.selection), jnp.zeros(()))
-        worth = worth - _BREACH * jnp.maximum(cost - self.task.limit.allowed, 0.0)
+        judged = self._judged(data, tensors, data.selection)
+        returns, worth, cost = self._worth(data, judged, jnp.zeros(()))
+        breach = self.task.limit.breach(judged.cost.sum(axis=0), judged.placed.sum(axis=0))
+        worth = worth - _BREACH * breach
         # A policy that has diverged scores no node, which can look good by chance; it is never kept.
         is_finite = jnp.stack([jnp.isfinite(leaf).all() for leaf in jax.tree.leaves(tensors)]).all()
         is_better = (worth > state.best_worth) & is_finite
@@ -224,7 +226,12 @@ class Program:
             best_worth=jnp.where(is_better, worth, state.best_worth),
             best_return=jnp.where(is_better, returns, state.best_return),
         )
-        found = {"selection_return": returns, "selection_worth": worth, "selection_best": state.best_return}
+        found = {
+            "selection_return": returns,
+            "selection_worth": worth,
+            "selection_cost": cost,
+            "selection_best": state.best_return,
+        }
         return _with_fixed_types(state), {**figures, **found, "decided": state.decided}
 
 

@@ -31,6 +31,7 @@ from longshore.training.checkpoint import (
     write_whole,
 )
 from longshore.training.devices import Layout, device_text, find_devices
+from longshore.training.guides import pinned
 from longshore.training.logs import JsonLines, OpenSink, Record, Sink, make_record
 from longshore.training.plan import Plan, read_plan
 from longshore.training.prepare import Prepared, prepare
@@ -115,6 +116,7 @@ def train(
     """
     watchers = watchers or Watchers()
     check_folder(out, resume=resume, overwrite=overwrite)
+    plan = pinned(plan)
     if resume:  # before anything that takes time
         _check_plan(out, plan)
     devices = find_devices(device)

@@ -5,6 +5,7 @@ traces alone: what a report is made from is never seen here. All is kept in one 
 stopped goes on, and `optuna-dashboard` shows it.
 """
 
+import dataclasses
 import math
 import threading
 from collections.abc import Callable
@@ -93,7 +94,8 @@ def sweep(
     """
     if trials < 1:
         raise InputError(f"got {trials} trials, expected 1 or more")
-    prepare(space.base)  # what is wrong with the plan itself is said now, and not by every trial
+    # What is wrong with the plan itself is said now, and not by every trial.
+    space = dataclasses.replace(space, base=prepare(space.base).plan)
     study = _open_study(space, out, seed, is_parallel=engine is not None and engine.width > 1)
     own = engine or LocalEngine()
     try:

@@ -11,11 +11,11 @@ BLUEPRINT = DeepSets(width=8).build(Sizes(2, 3))
 
 
 def test_it_learns_where_the_reward_is() -> None:
-    found = train_bandit(ActorCritic(segment=16, envs=16, learning_rate=1e-2), BLUEPRINT, updates=150)
+    found = train_bandit(ActorCritic(segment=16, envs=16), BLUEPRINT, updates=400)
     assert share_right(BLUEPRINT, found.tensors) > 0.95
     # Three draws from 0 to 1: the largest is 3/4 on average, and any is 1/2. The value is a mean over what is to come.
     share = (1 - ActorCritic().discount) * 0.75
-    np.testing.assert_allclose(found.figures["value"][-20:].mean(), share, rtol=0.15)
+    np.testing.assert_allclose(found.figures["value"][-200:].mean(), share, rtol=0.1)
     assert found.figures["entropy"][-1] < 0.7 * found.figures["entropy"][0]
 
 

@@ -166,6 +166,50 @@ def test_what_was_deferred_or_leads_nowhere_yet_is_not_remembered() -> None:
     assert int(state.decided) == 6
 
 
+def remembered(horizon: int, lengths: list[int], ends: set[int] = frozenset()) -> DqnState:  # type: ignore[assignment]
+    """Let a learner see decisions 0, 1, 2, … of one environment, which earn as much, in segments of these lengths."""
+    learner = dataclasses.replace(SMALL, horizon=horizon, discount=0.5, learning_starts=1000)
+    state, first = learner.init(BLUEPRINT, jax.random.PRNGKey(0), make_seen(np.zeros((1, 2, 2)))), 0
+    for length in lengths:
+        numbers = np.arange(first, first + length, dtype=np.float32)
+        seen = make_seen(np.broadcast_to(numbers[:, None, None, None], (length, 1, 2, 2)))
+        is_over = np.isin(numbers, list(ends))[:, None]
+        state, _ = updated(learner, state, make_segment(seen, np.zeros((length, 1)), numbers[:, None], is_over))
+        first += length
+    return state
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+@pytest.mark.parametrize("lengths", [[4, 4], [1, 1, 3], [2, 1, 5]])
+def test_every_decision_is_remembered_once_it_is_known_where_it_leads(horizon: int, lengths: list[int]) -> None:
+    state, decided = remembered(horizon, lengths), sum(lengths)
+    assert int(state.stored) == decided - 1 == int(state.decided) - 1
+    rows = np.asarray(state.memory.inputs.rows)[: decided - 1, 0, 0]
+    ahead = np.asarray(state.memory.next_inputs.rows)[: decided - 1, 0, 0]
+    assert sorted(rows.tolist()) == list(range(decided - 1))
+    assert ((ahead > rows) & (ahead <= rows + horizon)).all()
+    span = ahead - rows
+    np.testing.assert_allclose(state.memory.discount[: decided - 1], 0.5**span)
+    want = [sum(0.5**n * (row + n) for n in range(int(more))) for row, more in zip(rows, span, strict=True)]
+    np.testing.assert_allclose(state.memory.total[: decided - 1], want)
+
+
+def test_what_was_begun_again_is_not_gone_on_with_in_the_next_segment() -> None:
+    # Decision 1 ends its episode; then the environment is given another trace, so that 2 never led to 3.
+    state = remembered(1, [3, 3], ends={1})
+    pairs = {
+        (int(row), int(after)) if discount else (int(row), None)
+        for row, after, discount in zip(
+            np.asarray(state.memory.inputs.rows)[:4, 0, 0],
+            np.asarray(state.memory.next_inputs.rows)[:4, 0, 0],
+            np.asarray(state.memory.discount)[:4],
+            strict=True,
+        )
+    }
+    assert pairs == {(0, 1), (1, None), (3, 4), (4, 5)}
+    assert int(state.stored) == 4
+
+
 def test_the_target_follows_slowly() -> None:
     learner = dataclasses.replace(SMALL, gradient_steps=1)
     begun = learner.init(BLUEPRINT, jax.random.PRNGKey(0), make_seen(np.zeros((6, 2, 2))))

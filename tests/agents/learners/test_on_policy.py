@@ -53,32 +53,41 @@ def test_advantages_are_brought_to_one_scale_over_what_counts() -> None:
     assert advantage.std() == pytest.approx(1.0, abs=1e-4)
 
 
-def test_the_last_step_is_not_learnt_from() -> None:
-    batch, _ = make_batch(random_segment(2), 0.9, 0.8)
-    assert not batch.seen.is_decision.reshape(STEPS, ENVS)[-1].any()
-    assert batch.seen.is_decision.reshape(STEPS, ENVS)[:-1].any()
+def test_the_last_decision_is_not_learnt_from_where_its_episode_goes_on() -> None:
+    is_decision = np.ones((STEPS, ENVS), bool)
+    is_decision[-1] = np.arange(ENVS) % 2 == 0
+    segment = random_segment(2)
+    seen = segment.seen._replace(is_decision=jnp.asarray(is_decision))
+    segment = segment._replace(seen=seen, is_over=jnp.zeros((STEPS, ENVS), bool).at[-1, 0].set(True))
+    counted = np.asarray(make_batch(segment, 0.9, 0.8)[0].seen.is_decision).reshape(STEPS, ENVS)
+    assert counted[:-2].all()
+    assert counted[-2].tolist() == is_decision[-1].tolist()  # the last of those that have nothing to decide at the end
+    assert counted[-1].tolist() == [True] + [False] * (ENVS - 1)
 
 
 @pytest.mark.parametrize(
     ("is_decision", "is_over", "want"),
     [
-        (True, False, 0.5 * 2.0 + 0.5 * 7.0),
-        (True, True, 0.5 * 2.0 + 0.5 * 7.0),  # it ends after the last decision, which is worth 7
-        (False, True, 0.5 * 2.0),  # it was over before
+        ([True, True, False], [False, False, False], 0.5 * 2.0 + 0.5 * 7.0),
+        ([True, False, True], [False, False, False], 0.5 * 2.0 + 0.5 * 11.0),
+        # The second ends its episode: it is worth its reward.
+        ([True, True, False], [False, False, True], 0.5 * 2.0 + 0.5 * 0.5 * 9.0),
+        ([True, False, False], [False, False, True], 0.5 * 2.0),
     ],
 )
-def test_the_last_step_says_what_the_one_before_leads_to(is_decision: bool, is_over: bool, want: float) -> None:
-    seen = make_seen(np.zeros((2, 1, 4, 2)))
-    seen = seen._replace(is_decision=jnp.array([[True], [is_decision]]))
-    extra = {LOG_P: np.zeros((2, 1)), VALUE: [[3.0], [7.0]]}
-    segment = make_segment(seen, np.zeros((2, 1)), [[2.0], [9.0]], [[False], [is_over]], extra)
+def test_the_last_decision_says_what_the_one_before_leads_to(
+    is_decision: list[bool], is_over: list[bool], want: float
+) -> None:
+    seen = make_seen(np.zeros((3, 1, 4, 2)))
+    seen = seen._replace(is_decision=jnp.array(is_decision)[:, None])
+    extra = {LOG_P: np.zeros((3, 1)), VALUE: [[3.0], [7.0], [11.0]]}
+    segment = make_segment(seen, np.zeros((3, 1)), [[2.0], [9.0], [0.0]], np.array(is_over)[:, None], extra)
     batch, _ = make_batch(segment, 0.5, 1.0)
     assert float(batch.target[0]) == pytest.approx(want)
 
 
 def test_steps_that_are_no_decision_teach_nothing() -> None:
     is_decision = np.random.default_rng(0).random((STEPS, ENVS)) < 0.6
-    is_decision[-1] = True
     segment = random_segment(4, is_decision)
     counted = np.asarray(segment.seen.is_decision)
     rows = segment.seen.inputs.rows
@@ -86,7 +95,10 @@ def test_steps_that_are_no_decision_teach_nothing() -> None:
     changed = segment._replace(
         seen=segment.seen._replace(inputs=segment.seen.inputs._replace(rows=other)),
         action=jnp.where(counted, segment.action, 3),
-        extra={**segment.extra, LOG_P: jnp.where(counted, segment.extra[LOG_P], -9.0)},
+        extra={
+            LOG_P: jnp.where(counted, segment.extra[LOG_P], -9.0),
+            VALUE: jnp.where(counted, segment.extra[VALUE], 50.0),
+        },
     )
     learner = ActorCritic()
     key = jax.random.PRNGKey(0)

@@ -4,7 +4,8 @@
 
 Nodes where the pod may not go are masked in the choice, in the target and in exploration alike. Exploration is random
 or follows a guide (a heuristic, recorded decisions), which may also fill the memory at first. How far exploration has
-come is part of the state: a policy that goes on learning does not begin to explore again.
+come is part of the state: a policy that goes on learning does not begin to explore again. So is the last decision of
+each environment, until the next segment says where it led: every decision is remembered.
 """
 
 from collections.abc import Mapping
@@ -36,6 +37,14 @@ class Memory(NamedTuple):
     next_feasible: Array
 
 
+class Pending(NamedTuple):
+    """The last decision of each environment, while it is not known where it leads: every array [envs, ...]."""
+
+    seen: Seen  # `is_decision` where there is one
+    action: Array
+    reward: Array
+
+
 class DqnState(NamedTuple):
     """A value function that is being learnt."""
 
@@ -43,6 +52,7 @@ class DqnState(NamedTuple):
     target: dict[str, Array]
     optimizer: optax.OptState
     memory: Memory
+    pending: Pending
     stored: Array  # [] int32; decisions ever stored
     decided: Array  # [] int32; decisions ever made
     updates: Array  # [] int32
@@ -101,8 +111,10 @@ class Dqn:
         blank = jax.tree.map(lambda leaf: jnp.zeros((self.memory, *leaf.shape[1:]), leaf.dtype), example)
         scalar = jnp.zeros(self.memory, jnp.float32)
         memory = Memory(blank.inputs, blank.feasible, blank.guide, scalar, scalar, blank.inputs, blank.feasible)
+        nothing: Seen = jax.tree.map(jnp.zeros_like, example)
+        pending = Pending(nothing, nothing.guide, jnp.zeros(nothing.guide.shape, jnp.float32))
         zero = jnp.zeros((), jnp.int32)
-        return DqnState(tensors, dict(tensors), optimizer, memory, zero, zero, zero)
+        return DqnState(tensors, dict(tensors), optimizer, memory, pending, zero, zero, zero)
 
     def act(self, blueprint: Blueprint, state: DqnState, key: Array, seen: Seen) -> tuple[Array, Mapping[str, Array]]:
         """Take the best node, or explore."""
@@ -144,23 +156,30 @@ class Dqn:
         return (self.exploration_start + span * jnp.clip(share, 0, 1)).astype(jnp.float32)
 
     def _remember(self, state: DqnState, segment: Segment) -> DqnState:
+        decided = state.decided + segment.seen.is_decision.sum()
+        # An environment whose episode ended gets another trace: what it was in the midst of is not gone on with.
+        is_cut = segment.is_over.any(axis=0)
+        segment = _after(state.pending, segment)
         seen = segment.seen
         total, discount, index, is_known = following(
             segment.reward, seen.is_decision, segment.is_over, self.discount, self.horizon
         )
         steps = jnp.minimum(index, segment.reward.shape[0] - 1)
-        envs = jnp.arange(segment.reward.shape[1])[None, :]
-        ahead = jax.tree.map(lambda leaf: leaf[steps, envs], seen)
+        envs = jnp.arange(segment.reward.shape[1])
+        ahead = jax.tree.map(lambda leaf: leaf[steps, envs[None, :]], seen)
         is_kept = (is_known & (segment.action >= 0)).reshape(-1)
         found = Memory(seen.inputs, seen.feasible, segment.action, total, discount, ahead.inputs, ahead.feasible)
         place = (state.stored + jnp.cumsum(is_kept) - 1) % self.memory
         # What is not kept goes to a place that does not exist, and is dropped.
         place = jnp.where(is_kept, place, self.memory)
         memory = jax.tree.map(lambda old, new: old.at[place].set(new, mode="drop"), state.memory, flattened(found))
+        is_open = seen.is_decision & ~is_known & ~is_cut
+        last = jax.tree.map(lambda leaf: leaf[is_open.argmax(axis=0), envs], (seen, segment.action, segment.reward))
         return state._replace(
             memory=memory,
+            pending=Pending(last[0]._replace(is_decision=is_open.any(axis=0)), *last[1:]),
             stored=(state.stored + is_kept.sum()).astype(jnp.int32),
-            decided=(state.decided + seen.is_decision.sum()).astype(jnp.int32),
+            decided=decided.astype(jnp.int32),
         )
 
     def _descend(self, blueprint: Blueprint, state: DqnState, key: Array) -> tuple[DqnState, Figures]:
@@ -194,3 +213,12 @@ class Dqn:
             return scores
         mean = jnp.where(feasible, scores, 0.0).sum(axis=-1) / jnp.maximum(feasible.sum(axis=-1), 1)
         return value[:, None] + scores - mean[:, None]
+
+
+def _after(pending: Pending, segment: Segment) -> Segment:
+    """Return the segment with the decisions before it as its first step."""
+    first = Segment(pending.seen, pending.action, pending.reward, jnp.zeros(pending.action.shape, bool), {})
+    joined: Segment = jax.tree.map(
+        lambda one, more: jnp.concatenate([one[None].astype(more.dtype), more]), first, segment._replace(extra={})
+    )
+    return joined

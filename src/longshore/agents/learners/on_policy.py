@@ -63,16 +63,15 @@ def act(blueprint: Blueprint, tensors: Tensors, key: Array, seen: Seen) -> tuple
 def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[Batch, Figures]:
     """Work out the advantages and lay all decisions side by side.
 
-    The last step says what the one before it leads to, and is not learnt from itself: to see what it leads to would
-    mean to look one step further, and to compile all of that a second time.
+    The last decision of an environment says what the one before it leads to, and is not learnt from itself unless its
+    episode ends: to see what it leads to would mean to look further.
     """
     value = segment.extra[VALUE]
-    counted = segment.seen.is_decision.at[-1].set(False)
     # A mean over what is to come and not its sum: then values are as large as rewards, whatever the discount.
     reward = max(1 - discount, _LEAST_SHARE) * segment.reward
-    # A decision that ends its episode is still to come for the one before it.
-    is_over = segment.is_over.at[-1].set(segment.is_over[-1] & ~segment.seen.is_decision[-1])
-    advantage, target = advantages(reward, value, counted, is_over, value[-1], discount, trace_decay)
+    advantage, target, counted = advantages(
+        reward, value, segment.seen.is_decision, segment.is_over, discount, trace_decay
+    )
     mean = scoring.mean_over(advantage, counted)
     deviation = jnp.sqrt(scoring.mean_over((advantage - mean) ** 2, counted))
     scaled = (advantage - mean) / (deviation + 1e-8)
