@@ -26,11 +26,8 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
     import jax
     import numpy as np
 
-    from longshore.simulator.play import compile_traces
     from longshore.training.plan import Plan
     from longshore.training.prepare import prepare
-    from longshore.training.report import report
-    from longshore.workloads.build import build_workload
 
     row: Row = {**ROWS, **MATRIX}[name]
     started = time.monotonic()
@@ -58,25 +55,8 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
         "selection_worth": np.asarray(state.best_worth).tolist(),
         "curve": curve,
         "limit_curve": prices if plan.limit else [],
-        "reports": [],
     }
-    for case in row.cases:
-        workload = build_workload(case.workload, case.config)
-        seeds = range(first_seed, first_seed + row.report_seeds)
-        traces = compile_traces([workload.trace(seed) for seed in seeds], lag_seconds=case.lag)
-        for dial in case.dials or [None]:
-            preference = None if dial is None else np.array(dial, np.float32)
-            metrics = report(program.task, program.blueprint, state.best, traces, preference)
-            found["reports"].append(
-                {
-                    "workload": case.workload,
-                    "config": dict(case.config),
-                    "lag": case.lag,
-                    "dial": dial,
-                    "metrics": {key: value.tolist() for key, value in metrics.items()},
-                    "limit_cost": limit_costs(program, state.best, traces) if plan.limit else [],
-                }
-            )
+    found["reports"] = reports(row, first_seed, program, state.best, bool(plan.limit))
     found["seconds"] = round(time.monotonic() - started, 1)
     (out / f"{name}.json").write_text(json.dumps(found))
     best = int(np.argmax(found["selection_worth"]))
@@ -87,6 +67,35 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
     if plan.limit:
         shown["limit_cost"] = found["reports"][0]["limit_cost"]
     print(f"{name}: {trained:.0f} s, selected training {best}, {shown}", flush=True)
+
+
+def reports(row: Row, first_seed: int, program: Any, best: Any, has_limit: bool) -> list[dict[str, Any]]:
+    """Play the row's cases with every training, on the traces of the report."""
+    import numpy as np
+
+    from longshore.simulator.play import compile_traces
+    from longshore.training.report import report
+    from longshore.workloads.build import build_workload
+
+    found = []
+    for case in row.cases:
+        workload = build_workload(case.workload, case.config)
+        seeds = range(first_seed, first_seed + row.report_seeds)
+        traces = compile_traces([workload.trace(seed) for seed in seeds], lag_seconds=case.lag)
+        for dial in case.dials or [None]:
+            preference = None if dial is None else np.array(dial, np.float32)
+            metrics = report(program.task, program.blueprint, best, traces, preference)
+            found.append(
+                {
+                    "workload": case.workload,
+                    "config": dict(case.config),
+                    "lag": case.lag,
+                    "dial": dial,
+                    "metrics": {key: value.tolist() for key, value in metrics.items()},
+                    "limit_cost": limit_costs(program, best, traces) if has_limit else [],
+                }
+            )
+    return found
 
 
 def limit_costs(program: Any, tensors: Any, traces: Any) -> list[float]:
