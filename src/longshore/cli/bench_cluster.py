@@ -1,5 +1,6 @@
 """`longshore bench cluster` and `bench scheduler`: our schedulers beside stock kube-scheduler on one real cluster."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,6 +60,14 @@ def scheduler(
     modes: Modes = "stock,stock-sampled,plugin,plugin-fallback,standalone",
     policy: PolicyOption = "kube-default",
     bundle: BundleOption = None,
+    preferred: Annotated[
+        bool,
+        typer.Option(
+            "--preferred",
+            help="Give whichever scheduler is measured a core before the cluster's other processes, as a larger CPU "
+            "request does (as root).",
+        ),
+    ] = False,
     json_mode: JsonOption = False,
 ) -> None:
     """Time kube-scheduler with our plugin, without it, and ours alone in turn on one real cluster.
@@ -68,7 +77,8 @@ def scheduler(
     Longshore runs upstream's scores. `standalone` is `longshore schedule`. It is an error if a pod of `plugin` is
     ranked by upstream's scores, or one of `plugin-fallback` is not.
     """
-    _measure(_options(nodes, pods, repeats, modes, policy, bundle), json_mode)
+    options = _options(nodes, pods, repeats, modes, policy, bundle)
+    _measure(replace(options, is_preferred=preferred), json_mode)
 
 
 def _options(nodes: str, pods: int, repeats: int, modes: str, policy: str, bundle: Path | None) -> "SpeedOptions":

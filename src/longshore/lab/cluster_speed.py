@@ -63,6 +63,8 @@ class SpeedOptions:
     """Of `standalone`: a name, or the folder of a bundle."""
     bundle: Path | None = None
     """Of `plugin`; None = one of random weights is made."""
+    is_preferred: bool = False
+    """The scheduler that is measured, whichever it is, goes before the cluster's other processes."""
 
 
 class Cell(NamedTuple):
@@ -274,7 +276,7 @@ def _measure_size(cluster: LocalCluster, options: SpeedOptions, finished: Callab
         await clear(client)
         for repeat in range(options.repeats):
             for mode in options.modes if repeat % 2 == 0 else reversed(options.modes):
-                finished(await measure(cluster, client, mode, count, policies))
+                finished(await measure(cluster, client, mode, count, policies, is_preferred=options.is_preferred))
 
     api.call(cluster.kubeconfig, work)
 

@@ -24,7 +24,7 @@ from longshore.kube.reflector import Batch, Reflector
 from longshore.kube.resources import Resource
 from longshore.lab.cluster import LocalCluster, api
 from longshore.lab.cluster.local import last_lines
-from longshore.lab.cluster.processes import ProcessRecord, memory_bytes
+from longshore.lab.cluster.processes import ProcessRecord, memory_bytes, prefer
 from longshore.lab.cluster.state import PartRecord
 from longshore.lab.cluster_speed_metrics import Histogram, by_label, counter, histogram, quantile
 from longshore.lab.cluster_speed_modes import (
@@ -201,8 +201,12 @@ async def settle(cluster: LocalCluster, at_most_seconds: float = 30.0) -> None:
             return
 
 
-async def measure(cluster: LocalCluster, client: Client, mode: str, count: int, policies: Policies) -> Run:
+async def measure(
+    cluster: LocalCluster, client: Client, mode: str, count: int, policies: Policies, *, is_preferred: bool = False
+) -> Run:
     """Let pods wait, start a scheduler, and stop it when all are bound; the pods are gone afterwards.
+
+    A preferred one gets a core before the cluster's other processes do.
 
     Raises:
         LongshoreError: not all pods were bound in time, not by this scheduler, or not by what it was to rank with.
@@ -212,7 +216,7 @@ async def measure(cluster: LocalCluster, client: Client, mode: str, count: int, 
     store = cluster.folder / "speed-decisions.db"
     part = make_part(cluster, mode, policies, store)
     try:
-        run = await _timed(cluster, part, mode, count)
+        run = await _timed(cluster, part, mode, count, is_preferred)
     finally:
         await asyncio.to_thread(cluster.stop_part, part.name)
     if mode == STANDALONE:
@@ -239,8 +243,8 @@ async def read_metrics(cluster: LocalCluster, part: PartRecord) -> str:
         return (await client.request("GET", "/metrics")).decode()
 
 
-async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int) -> Run:
-    started, moments = await _start_and_watch(cluster, part, count)
+async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int, is_preferred: bool) -> Run:
+    started, moments = await _start_and_watch(cluster, part, count, is_preferred)
     process = cluster.record.parts[part.name].process
     assert process is not None
     used, held = cpu_seconds(process), memory_bytes(process) or 0
@@ -275,7 +279,9 @@ def check_fallbacks(mode: str, page: str, count: int) -> int:
     return int(sum(reasons.values()))
 
 
-async def _start_and_watch(cluster: LocalCluster, part: PartRecord, count: int) -> tuple[float, list[float]]:
+async def _start_and_watch(
+    cluster: LocalCluster, part: PartRecord, count: int, is_preferred: bool
+) -> tuple[float, list[float]]:
     """Start a scheduler and wait until all pods are bound; return when it was started and when each was bound.
 
     Raises:
@@ -289,6 +295,9 @@ async def _start_and_watch(cluster: LocalCluster, part: PartRecord, count: int) 
             await watch.reflector.synced.wait()
             started = time.perf_counter()
             cluster.start_part(part.name)
+            process = cluster.record.parts[part.name].process
+            if is_preferred and process is not None:
+                prefer(process)
             async with asyncio.timeout(_AT_LEAST_SECONDS + count / _AT_LEAST_PODS_PER_SECOND):
                 while not watch.is_complete.is_set():
                     cluster.check_alive([part.name])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from longshore.core.errors import LongshoreError
 from longshore.lab.cluster import processes
 from longshore.lab.cluster.processes import ProcessRecord
 
@@ -104,6 +105,27 @@ def test_memory_is_that_of_the_process(log: Path, tmp_path: Path) -> None:
     processes.stop([record], 10.0)
     assert memory is not None
     assert 80_000_000 < memory < 200_000_000
+
+
+def test_a_preferred_process_weighs_more(log: Path, tmp_path: Path) -> None:
+    record = processes.start(SLEEP, log, tmp_path)
+    group = Path(f"/proc/{record.pid}/autogroup")
+
+    def niceness() -> int:
+        is_grouped = group.exists()
+        return int(group.read_text().split()[-1]) if is_grouped else os.getpriority(os.PRIO_PROCESS, record.pid)
+
+    try:
+        before = niceness()
+        if os.getuid() == 0:
+            processes.prefer(record)
+            assert niceness() < before
+        else:
+            with pytest.raises(LongshoreError, match="cannot be preferred"):
+                processes.prefer(record)
+            assert niceness() == before
+    finally:
+        processes.stop([record], 10.0)
 
 
 def test_a_process_without_a_record_is_found_by_its_mark(log: Path, tmp_path: Path) -> None:
