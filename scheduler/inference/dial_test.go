@@ -1,9 +1,7 @@
 package inference
 
 import (
-	"context"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,22 +35,8 @@ func TestContractPreferredScores(t *testing.T) {
 	for _, one := range readCases(t) {
 		w := one.world(t)
 		for name, want := range one.Expected.Preferred {
-			scorer := NewScorer(models[name], nil, Within(w.surroundings), MaxOutside(1))
-			out := make([]float32, len(w.feasible))
-			if err := scorer.Score(context.Background(), one.Pod, w.all, w.feasible, w.readings, out); err != nil {
-				t.Errorf("case %d, %s: %v", one.ID, name, err)
-				continue
-			}
-			scale := 1.0
-			for _, score := range want {
-				scale = max(scale, math.Abs(score))
-			}
-			for i, score := range want {
-				compared++
-				if math.Abs(float64(out[i])-score) > scoreTolerance*scale {
-					t.Errorf("case %d, %s, node %s: score %v, want %v", one.ID, name, one.Expected.Feasible[i], out[i], score)
-				}
-			}
+			one.compareScores(t, w, name, models[name], want)
+			compared += len(want)
 		}
 	}
 	t.Logf("%d scores of %d bundles compared", compared, len(models))

@@ -2,20 +2,12 @@ package inference
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 )
 
 // TestElementwise compares what is done in the processor's wide registers, and what is left over, with plain Go.
 func TestElementwise(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	draw := func(length int) []float32 {
-		values := make([]float32, length)
-		for i := range values {
-			values[i] = random.Float32() - 0.5
-		}
-		return values
-	}
+	draw := drawn(5, 6)
 	for _, size := range []struct{ rows, width int }{{1, 1}, {3, 7}, {1, 32}, {64, 32}, {2, 33}, {5, 96}, {64, 8}} {
 		a, b := draw(size.rows*size.width), draw(size.rows*size.width)
 		relu, sum := make([]float32, len(a)), make([]float32, len(a))

@@ -7,16 +7,21 @@ import (
 	"testing"
 )
 
-// TestMultiply compares both ways to multiply with the textbook's, in float64.
-func TestMultiply(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	draw := func(length int) []float32 {
+// drawn returns what draws numbers between -0.5 and 0.5, the same ones for the same seeds.
+func drawn(seed, stream uint64) func(length int) []float32 {
+	random := rand.New(rand.NewPCG(seed, stream))
+	return func(length int) []float32 {
 		values := make([]float32, length)
 		for i := range values {
 			values[i] = random.Float32() - 0.5
 		}
 		return values
 	}
+}
+
+// TestMultiply compares both ways to multiply with the textbook's, in float64.
+func TestMultiply(t *testing.T) {
+	draw := drawn(3, 4)
 	for _, size := range []struct{ rows, height, width int }{
 		{1, 1, 1}, {3, 5, 7}, {64, 32, 32}, {7, 22, 32}, {5, 1, 64}, {2, 100, 96}, {64, 16, 1}, {1, 300, 33},
 	} {
@@ -43,14 +48,7 @@ func TestMultiply(t *testing.T) {
 
 // TestAddProducts: each row has its own start, and only its own values count; an odd last row too.
 func TestAddProducts(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 8))
-	draw := func(length int) []float32 {
-		values := make([]float32, length)
-		for i := range values {
-			values[i] = random.Float32() - 0.5
-		}
-		return values
-	}
+	draw := drawn(7, 8)
 	for _, size := range []struct{ rows, height, width int }{
 		{1, 1, 1}, {3, 4, 7}, {64, 1, 32}, {63, 4, 32}, {1, 45, 32}, {5, 2, 96}, {64, 3, 1},
 	} {
@@ -76,14 +74,7 @@ func TestAddProducts(t *testing.T) {
 
 // TestSumReluDot compares the assembly with plain Go; what is not a number must stay so.
 func TestSumReluDot(t *testing.T) {
-	random := rand.New(rand.NewPCG(9, 10))
-	draw := func(length int) []float32 {
-		values := make([]float32, length)
-		for i := range values {
-			values[i] = random.Float32() - 0.5
-		}
-		return values
-	}
+	draw := drawn(9, 10)
 	for _, size := range []struct{ rows, width int }{{1, 1}, {3, 7}, {64, 32}, {1, 8}, {5, 96}, {63, 40}} {
 		rows, shared, weights := draw(size.rows*size.width), draw(size.width), draw(size.width)
 		got, want := make([]float32, size.rows), make([]float32, size.rows)
