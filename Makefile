@@ -93,12 +93,12 @@ unit: setup-all controlplane deploy-tools  ## pytest
 	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS)
 
 # The race detector needs a C compiler; where there is none, the tests run without it.
-go-test: go  ## go vet, go test with the race detector, a short fuzz of the bundle's readers
+go-test: go  ## go vet, go test with the race detector, a short fuzz of the readers of bundle and manifest
 	$(say) 'go-test: controlplane, apps, scheduler'
 	@(cd controlplane && go vet ./... && go test ./...)
 	@race="$$(command -v cc >/dev/null && echo -race)"; \
 	for module in apps scheduler; do (cd $$module && go vet ./... && go test $$race ./...); done
-	@for target in FuzzSafetensors FuzzPolicy; do \
+	@for target in FuzzSafetensors FuzzPolicy FuzzManifest; do \
 	  (cd scheduler && go test ./bundle -run xxx -fuzz "^$$target\$$" -fuzztime 2000x >/dev/null); done
 
 go-compat: go  ## build the kube-scheduler plugin against older releases of Kubernetes (minutes the first time)

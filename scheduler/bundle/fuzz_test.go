@@ -2,8 +2,12 @@ package bundle
 
 import (
 	"bytes"
+	"encoding/hex"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -44,6 +48,36 @@ func FuzzSafetensors(f *testing.F) {
 		}
 		if total > len(data) {
 			t.Errorf("%d bytes of numbers from a file of %d", total, len(data))
+		}
+	})
+}
+
+// FuzzManifest: whatever the bytes, an error or a manifest whose facts about a bundle's files are within the limits.
+func FuzzManifest(f *testing.F) {
+	fact := `{"sha256": "` + strings.Repeat("8f", 32) + `", "size": 6788}`
+	whole := `{"schema": 1, "name": "el-rl", "version": 2, "files": {"policy.json": ` + fact + `, "weights.safetensors": ` + fact + `}}`
+	for _, text := range []string{
+		whole, whole[:len(whole)/2], whole + "}", "", "null", "[]", `{"schema": 2}`, `{"schema": 1e400}`,
+		strings.ReplaceAll(whole, "6788", "67108865"), strings.ReplaceAll(whole, "6788", "-1"), strings.ReplaceAll(whole, "8f", "8F"),
+		strings.ReplaceAll(whole, "policy.json", "../policy.json"), strings.Repeat("[", 20000),
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		manifest, err := ReadManifest(data)
+		if err != nil {
+			return
+		}
+		for file, most := range map[string]int64{PolicyFile: MaxPolicyBytes, WeightsFile: MaxWeightsBytes} {
+			fact, isThere := manifest.Files[file]
+			sum, err := hex.DecodeString(fact.SHA256)
+			if !isThere || fact.Size < 1 || fact.Size > most || len(sum) != 32 || err != nil {
+				t.Errorf("got %v for %s, expected what can be fetched", fact, file)
+			}
+		}
+		text, err := json.Marshal(manifest)
+		if again, failure := ReadManifest(text); err != nil || failure != nil || !reflect.DeepEqual(manifest, again) {
+			t.Errorf("written and read again: got %v, %v and %v, expected %v", again, err, failure, manifest)
 		}
 	})
 }

@@ -44,7 +44,7 @@ type registry struct {
 	isStarted bool
 	next      time.Time
 	tag       string        // of the manifest that was seen last
-	seen      string        // SHA-256 of the policy.json that it names
+	seen      sighting      // the bundle that it names
 	verdict   *modelProblem // why that one is not in use; nil = it is
 	taken     *policy       // what was put in place last
 }
@@ -101,7 +101,11 @@ func (r *registry) takeCached(m *models) {
 		}
 		return
 	}
-	loaded, err := m.load(r.cache.current())
+	_, err = m.look() // a pipe in its place would be waited for
+	var loaded *policy
+	if err == nil {
+		loaded, err = m.load(r.cache.current())
+	}
 	if err == nil && loaded.sha256 != kept {
 		err = fmt.Errorf("%s: got a policy.json with the SHA-256 %.12s, expected %.12s", r.cache.current(), loaded.sha256, kept)
 	}
@@ -109,7 +113,7 @@ func (r *registry) takeCached(m *models) {
 		m.fail(refusalReason(err), err)
 		return
 	}
-	r.taken, r.seen = m.take(loaded), kept
+	r.taken, r.seen = m.take(loaded), sighting{policy: kept}
 }
 
 // ask fetches what is new and puts it in place. The problem is why nothing could be had; why what was had cannot be used
@@ -133,17 +137,21 @@ func (r *registry) ask(ctx context.Context, m *models) (string, *modelProblem) {
 		return resultNotKept, &modelProblem{modelMissing, err.Error()}
 	}
 	defer staged.remove()
-	sha256 := found.manifest.Files[bundle.PolicyFile].SHA256
+	seen := sighting{policy: found.manifest.Files[bundle.PolicyFile].SHA256}
 	loaded, err := m.load(staged.folder)
+	if err != nil && !holds(staged.folder, found.files) {
+		return resultNotKept, &modelProblem{modelMissing, shortened(err.Error())} // it says nothing of the bundle
+	}
 	if err != nil {
-		r.tag, r.seen, r.verdict = found.tag, sha256, &modelProblem{refusalReason(err), fmt.Sprintf(
-			"%s, version %d: %v", r.address, found.manifest.Version, err)}
+		seen.weights = found.manifest.Files[bundle.WeightsFile].SHA256 // others may be what it lacks
+		r.tag, r.seen, r.verdict = found.tag, seen, &modelProblem{refusalReason(err), shortened(fmt.Sprintf(
+			"%s, version %d: %v", r.address, found.manifest.Version, err))}
 		return resultRejected, nil
 	}
 	if err := staged.publish(loaded.sha256); err != nil {
 		return resultNotKept, &modelProblem{modelMissing, err.Error()}
 	}
-	r.tag, r.seen, r.verdict = found.tag, sha256, nil
+	r.tag, r.seen, r.verdict = found.tag, seen, nil
 	r.taken = m.take(loaded)
 	r.logger.Info("A bundle was fetched", "address", r.address, "name", found.manifest.Name, "version", found.manifest.Version)
 	return resultUpdated, nil

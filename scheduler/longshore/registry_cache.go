@@ -1,6 +1,7 @@
 package longshore
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -45,6 +46,7 @@ func (c cacheFolder) kept() (string, error) {
 type staged struct {
 	cache  cacheFolder
 	folder string
+	files  map[string][]byte
 }
 
 // stage writes a bundle's files.
@@ -56,7 +58,7 @@ func (c cacheFolder) stage(files map[string][]byte) (*staged, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &staged{c, folder}
+	made := &staged{c, folder, files}
 	for name, data := range files {
 		if err := writeSynced(filepath.Join(folder, name), data); err != nil {
 			made.remove()
@@ -77,15 +79,8 @@ func writeSynced(path string, data []byte) error {
 
 // publish names the bundle and makes it the current one. The one before is kept, for a take-back; older ones go.
 func (s *staged) publish(name string) error {
-	target := filepath.Join(s.cache.folder, name)
-	before, err := s.cache.kept()
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(target, s.folder+"-old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Rename(s.folder, target); err != nil {
+	before, _ := s.cache.kept() // what is no link has no bundle to keep
+	if err := s.settle(filepath.Join(s.cache.folder, name)); err != nil {
 		return err
 	}
 	if err := s.cache.pointTo(name); err != nil {
@@ -93,6 +88,33 @@ func (s *staged) publish(name string) error {
 	}
 	s.cache.clear(name, before)
 	return nil
+}
+
+// settle gives the bundle its name. One that is there and whole stays: without it the link would lead nowhere for a
+// moment, in which the process may end.
+func (s *staged) settle(target string) error {
+	if holds(target, s.files) {
+		return nil
+	}
+	if err := os.Rename(target, s.folder+"-old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(s.folder, target)
+}
+
+// holds tells whether a folder has these files, as they are.
+func holds(folder string, files map[string][]byte) bool {
+	for name, data := range files {
+		path := filepath.Join(folder, name)
+		status, err := os.Stat(path)
+		if err != nil || !status.Mode().IsRegular() || status.Size() != int64(len(data)) {
+			return false
+		}
+		if found, err := os.ReadFile(path); err != nil || !bytes.Equal(found, data) {
+			return false
+		}
+	}
+	return true
 }
 
 // remove takes away what has not been published.
@@ -109,6 +131,9 @@ func (c cacheFolder) pointTo(name string) error {
 	link := filepath.Join(c.folder, fmt.Sprintf("%s%d", partPrefix, time.Now().UnixNano()))
 	if err := os.Symlink(name, link); err != nil {
 		return err
+	}
+	if status, err := os.Lstat(c.current()); err == nil && status.Mode().Type() != fs.ModeSymlink {
+		_ = os.RemoveAll(c.current()) // such as of a copy without links: it would be in the way for ever
 	}
 	if err := os.Rename(link, c.current()); err != nil {
 		return errors.Join(err, os.Remove(link))

@@ -1,11 +1,15 @@
 package longshore
 
 import (
+	"compress/gzip"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"longshore.dev/scheduler/bundle"
 )
 
 // registryFault is what can go wrong at the server's side, with how it is counted and what is said.
@@ -32,9 +36,9 @@ func onFile(file string, answer http.HandlerFunc) func(*shelf) {
 }
 
 // onFact changes what the manifest says about the weights.
-func onFact(change func(*manifestFact)) func(*shelf) {
+func onFact(change func(*bundle.FileFact)) func(*shelf) {
 	return func(s *shelf) {
-		s.change(func(m *manifest) {
+		s.change(func(m *bundle.Manifest) {
 			fact := m.Files[bundleFiles[1]]
 			change(&fact)
 			m.Files[bundleFiles[1]] = fact
@@ -71,6 +75,29 @@ func answerElsewhere(out http.ResponseWriter, request *http.Request) {
 	http.Redirect(out, request, "https://elsewhere.example/", http.StatusFound)
 }
 
+// answerInOtherWords gives a reason beside the status that is long, another each time, and has the token in it.
+func answerInOtherWords(out http.ResponseWriter, request *http.Request) {
+	connection, _, err := http.NewResponseController(out).Hijack()
+	if err != nil {
+		return
+	}
+	defer connection.Close()
+	words := strings.Repeat("no ", 3000)
+	_, _ = fmt.Fprintf(connection, "HTTP/1.1 500 %s %s%s\r\nContent-Length: 0\r\n\r\n", request.RemoteAddr, words, request.Header.Get("Authorization"))
+}
+
+// answerPacked gives what was asked for in a form that was not: who unpacks it can be given few bytes that become many.
+func answerPacked(out http.ResponseWriter, _ *http.Request) {
+	out.Header().Set("Content-Encoding", "gzip")
+	packed := gzip.NewWriter(out)
+	_, _ = packed.Write([]byte("second"))
+	_ = packed.Close()
+}
+
+func answerLongNumber(out http.ResponseWriter, _ *http.Request) {
+	_, _ = fmt.Fprintf(out, `{"schema": 1%s}`, strings.Repeat("0", 60000))
+}
+
 func registryFaults() map[string]registryFault {
 	policy, weights := bundleFiles[0], bundleFiles[1]
 	unchanged := func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusNotModified) }
@@ -81,22 +108,25 @@ func registryFaults() map[string]registryFault {
 		"401":                    {onStatus(http.StatusUnauthorized), resultRefused, "got 401 Unauthorized, expected 200"},
 		"404":                    {onStatus(http.StatusNotFound), resultRefused, "got 404"},
 		"500":                    {onStatus(http.StatusInternalServerError), resultRefused, "got 500"},
+		"500 in other words":     {onFile("", answerInOtherWords), resultRefused, "got 500 Internal Server Error, expected 200"},
+		"a very long number":     {onFile(bundle.ManifestFile, answerLongNumber), resultDamaged, "no manifest"},
 		"204":                    {onStatus(http.StatusNoContent), resultRefused, "got 204"},
-		"304 for a file":         {onFile(policy, unchanged), resultRefused, "got 304"},
+		"304 for a file":         {onFile(policy, unchanged), resultRefused, "got 304 Not Modified, expected 200"},
+		"a packed file":          {onFile(weights, answerPacked), resultDamaged, "got more than 6 bytes"},
 		"sent elsewhere":         {onFile("", answerElsewhere), resultRefused, "redirects are not followed"},
 		"a file sent elsewhere":  {onFile(weights, answerElsewhere), resultRefused, "redirects are not followed"},
 		"a page":                 {onFile("", answerPage), resultDamaged, "no manifest"},
 		"a page for a file":      {onFile(policy, answerPage), resultDamaged, ""},
 		"half a file":            {onFile(weights, answerHalf), resultDamaged, "the answer was cut off"},
-		"half a manifest":        {onFile(manifestFile, answerHalf), resultDamaged, "the answer was cut off"},
-		"an endless manifest":    {onFile(manifestFile, answerForEver), resultDamaged, "got more than 65536 bytes"},
+		"half a manifest":        {onFile(bundle.ManifestFile, answerHalf), resultDamaged, "the answer was cut off"},
+		"an endless manifest":    {onFile(bundle.ManifestFile, answerForEver), resultDamaged, "got more than 65536 bytes"},
 		"an endless file":        {onFile(weights, answerForEver), resultDamaged, "got more than 6 bytes"},
-		"another checksum":       {onFact(func(f *manifestFact) { f.SHA256 = sha256Of("third") }), resultDamaged, "as the manifest says"},
-		"no checksum":            {onFact(func(f *manifestFact) { f.SHA256 = "../../x" }), resultDamaged, "expected 64 hexadecimal digits"},
-		"a size above the limit": {onFact(func(f *manifestFact) { f.Size = 1 << 40 }), resultDamaged, "got a size of 1099511627776 bytes"},
-		"a size of nothing":      {onFact(func(f *manifestFact) { f.Size = 0 }), resultDamaged, "got a size of 0 bytes"},
-		"a file is not named":    {func(s *shelf) { s.change(func(m *manifest) { delete(m.Files, policy) }) }, resultDamaged, "names no `policy.json`"},
-		"a newer manifest":       {func(s *shelf) { s.change(func(m *manifest) { m.Schema = 2 }) }, resultDamaged, "got the schema 2"},
+		"another checksum":       {onFact(func(f *bundle.FileFact) { f.SHA256 = sha256Of("third") }), resultDamaged, "as the manifest says"},
+		"no checksum":            {onFact(func(f *bundle.FileFact) { f.SHA256 = "../../x" }), resultDamaged, "expected 64 hexadecimal digits"},
+		"a size above the limit": {onFact(func(f *bundle.FileFact) { f.Size = 1 << 40 }), resultDamaged, "got a size of 1099511627776 bytes"},
+		"a size of nothing":      {onFact(func(f *bundle.FileFact) { f.Size = 0 }), resultDamaged, "got a size of 0 bytes"},
+		"a file is not named":    {func(s *shelf) { s.change(func(m *bundle.Manifest) { delete(m.Files, policy) }) }, resultDamaged, "names no `policy.json`"},
+		"a newer manifest":       {func(s *shelf) { s.change(func(m *bundle.Manifest) { m.Schema = 2 }) }, resultDamaged, "got the schema 2"},
 		"a bundle of another":    {func(s *shelf) { s.put("bad", 2) }, resultRejected, "version 2: it is bad"},
 	}
 }
@@ -115,8 +145,11 @@ func TestWhateverTheRegistryDoesTheOldPolicyStays(t *testing.T) {
 			if !f.uses("first") {
 				t.Fatalf("got %q, expected the first bundle", f.sha256())
 			}
-			if problem := f.problem.Load(); problem == nil || !strings.Contains(problem.text, fault.text) {
-				t.Errorf("got the problem %v, expected %q", problem, fault.text)
+			if problem := f.problem.Load(); problem == nil || !strings.Contains(problem.text, fault.text) || len(problem.text) > longestNote {
+				t.Errorf("got the problem %v, expected %q, and no more than an event takes", problem, fault.text)
+			}
+			if saysRedirect := strings.Contains(f.problem.Load().text, "redirect"); saysRedirect != strings.Contains(fault.text, "redirect") {
+				t.Errorf("got the problem %v, expected redirects in it only where there is one", f.problem.Load())
 			}
 			counted := f.polls(t, fault.result)
 			if fault.result == resultRejected {

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -22,9 +20,6 @@ import (
 )
 
 const (
-	manifestFile       = "manifest.json"
-	manifestSchema     = 1
-	mostManifestBytes  = 64 << 10
 	mostTokenBytes     = 4 << 10
 	mostAuthorityBytes = 1 << 20
 	// answerTimeout is how long a server may take to begin an answer, fetchTimeout to give a whole bundle.
@@ -32,25 +27,18 @@ const (
 	fetchTimeout  = 2 * time.Minute
 )
 
-var sha256Pattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// sighting is a bundle that was seen before. Without weights: whatever a manifest says of them, as the policy.json of a
+// good bundle names them, too.
+type sighting struct{ policy, weights string } // SHA-256
 
-// manifest is what a registry says about a version; store/models.py writes it. Other fields may come later.
-type manifest struct {
-	Schema  int                     `json:"schema"`
-	Name    string                  `json:"name"`
-	Version int                     `json:"version"`
-	Files   map[string]manifestFact `json:"files"`
-}
-
-type manifestFact struct {
-	SHA256 string `json:"sha256"`
-	Size   int64  `json:"size"`
+func (s sighting) isOf(m bundle.Manifest) bool {
+	return m.Files[bundle.PolicyFile].SHA256 == s.policy && (s.weights == "" || m.Files[bundle.WeightsFile].SHA256 == s.weights)
 }
 
 // fetched is what a registry has: without files where it is what was there before.
 type fetched struct {
 	tag      string
-	manifest manifest
+	manifest bundle.Manifest
 	files    map[string][]byte
 }
 
@@ -59,8 +47,9 @@ type fetchError struct{ result, text string }
 
 func (e *fetchError) Error() string { return e.text }
 
+// failf words a failure, and not at such length as a server may have chosen.
 func failf(result, format string, values ...any) error {
-	return &fetchError{result, fmt.Sprintf(format, values...)}
+	return &fetchError{result, shortened(fmt.Sprintf(format, values...))}
 }
 
 // fetcher reads a bundle from an address, within limits of size and time.
@@ -77,12 +66,9 @@ func newFetcher(arguments RegistryArguments) *fetcher {
 	}
 }
 
-// bundleLimits are the files that are fetched; the model card is for people.
-var bundleLimits = map[string]int64{bundle.PolicyFile: bundle.MaxPolicyBytes, bundle.WeightsFile: bundle.MaxWeightsBytes}
-
-// fetch returns what is at the address, unless it is what was there before: the manifest with this tag, or one that
-// names the policy.json with this SHA-256.
-func (f *fetcher) fetch(ctx context.Context, tag, seen string) (*fetched, error) {
+// fetch returns what is at the address, unless it is what was there before: the manifest with this tag, or one of the
+// bundle that was seen.
+func (f *fetcher) fetch(ctx context.Context, tag string, seen sighting) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	client, token, err := f.connect()
@@ -107,26 +93,24 @@ type answer struct {
 
 type getFile func(file, tag string, most int64) (*answer, error)
 
-func fetchOnce(get getFile, tag, seen string) (*fetched, error) {
-	text, err := get(manifestFile, tag, mostManifestBytes)
+func fetchOnce(get getFile, tag string, seen sighting) (*fetched, error) {
+	text, err := get(bundle.ManifestFile, tag, bundle.MaxManifestBytes)
 	if err != nil {
 		return nil, err
 	}
 	if text.data == nil {
 		return &fetched{tag: tag}, nil
 	}
-	found := &fetched{tag: text.tag}
-	if err := json.Unmarshal(text.data, &found.manifest); err != nil {
-		return nil, failf(resultDamaged, "%s: got %d bytes that are no manifest: %v", manifestFile, len(text.data), err)
+	read, err := bundle.ReadManifest(text.data)
+	if err != nil {
+		return nil, failf(resultDamaged, "%s: %v", bundle.ManifestFile, err)
 	}
-	if err := found.manifest.check(); err != nil {
-		return nil, err
-	}
-	if found.manifest.Files[bundle.PolicyFile].SHA256 == seen {
+	found := &fetched{tag: text.tag, manifest: read}
+	if seen.isOf(read) {
 		return found, nil
 	}
 	files := map[string][]byte{}
-	for file := range bundleLimits {
+	for _, file := range bundleFiles {
 		fact := found.manifest.Files[file]
 		content, err := get(file, "", fact.Size)
 		if err != nil {
@@ -141,25 +125,6 @@ func fetchOnce(get getFile, tag, seen string) (*fetched, error) {
 	}
 	found.files = files
 	return found, nil
-}
-
-// check refuses what is no manifest of a bundle, before anything that it names is fetched.
-func (m manifest) check() error {
-	if m.Schema != manifestSchema {
-		return failf(resultDamaged, "%s: got the schema %d, expected %d", manifestFile, m.Schema, manifestSchema)
-	}
-	for file, most := range bundleLimits {
-		fact, isThere := m.Files[file]
-		switch {
-		case !isThere:
-			return failf(resultDamaged, "%s names no `%s`", manifestFile, file)
-		case !sha256Pattern.MatchString(fact.SHA256):
-			return failf(resultDamaged, "%s: `%s`: got the SHA-256 %.80q, expected 64 hexadecimal digits", manifestFile, file, fact.SHA256)
-		case fact.Size < 1 || fact.Size > most:
-			return failf(resultDamaged, "%s: `%s`: got a size of %d bytes, expected 1 to %d", manifestFile, file, fact.Size, most)
-		}
-	}
-	return nil
 }
 
 // connect reads token and authorities, which are changed now and then, and makes a client for one fetch.
@@ -196,15 +161,15 @@ func (f *fetcher) connect() (*http.Client, string, error) {
 }
 
 func readSmall(path string, most int64) ([]byte, error) {
-	status, err := os.Stat(path)
+	found, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if !status.Mode().IsRegular() {
-		return nil, notRegular(path, status)
+	if !found.Mode().IsRegular() {
+		return nil, notRegular(path, found)
 	}
-	if status.Size() > most {
-		return nil, fmt.Errorf("%s: got %d bytes, expected at most %d", path, status.Size(), most)
+	if found.Size() > most {
+		return nil, fmt.Errorf("%s: got %d bytes, expected at most %d", path, found.Size(), most)
 	}
 	return os.ReadFile(path)
 }
@@ -228,10 +193,10 @@ func (f *fetcher) get(ctx context.Context, client *http.Client, token, file, tag
 	switch {
 	case tag != "" && response.StatusCode == http.StatusNotModified:
 		return &answer{tag: tag}, nil
-	case response.StatusCode/100 == 3:
-		return nil, failf(resultRefused, "GET %s: got %s, expected 200: redirects are not followed", request.URL, response.Status)
+	case response.StatusCode/100 == 3 && response.StatusCode != http.StatusNotModified:
+		return nil, failf(resultRefused, "GET %s: got %s, expected 200: redirects are not followed", request.URL, status(response))
 	case response.StatusCode != http.StatusOK:
-		return nil, failf(resultRefused, "GET %s: got %s, expected 200", request.URL, response.Status)
+		return nil, failf(resultRefused, "GET %s: got %s, expected 200", request.URL, status(response))
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, most+1))
 	if err != nil {
@@ -245,6 +210,11 @@ func (f *fetcher) get(ctx context.Context, client *http.Client, token, file, tag
 		return nil, failf(resultDamaged, "GET %s: got more than %d bytes, expected at most these", request.URL, most)
 	}
 	return &answer{response.Header.Get("ETag"), data}, nil
+}
+
+// status words an answer's status without the server's own words, which may be others each time, or repeat our token.
+func status(response *http.Response) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode)))
 }
 
 // plainly words an error without what differs each time, such as our own port: the same trouble is said once.

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"longshore.dev/scheduler/bundle"
 )
 
 // shelf is a registry's server that a test puts bundles on, and that can be told to misbehave.
@@ -64,21 +66,21 @@ func (s *shelf) serve(out http.ResponseWriter, request *http.Request) {
 
 // put makes a bundle the live one; makeModels' loader takes the text for its SHA-256, and `bad` cannot be read.
 func (s *shelf) put(text string, version int) {
-	facts := map[string]manifestFact{}
+	facts := map[string]bundle.FileFact{}
 	for _, file := range bundleFiles {
 		s.files[file] = text
-		facts[file] = manifestFact{sha256Of(text), int64(len(text))}
+		facts[file] = bundle.FileFact{SHA256: sha256Of(text), Size: int64(len(text))}
 	}
-	data, _ := json.Marshal(manifest{1, "el-rl", version, facts})
-	s.files[manifestFile] = string(data)
+	data, _ := json.Marshal(bundle.Manifest{Schema: 1, Name: "el-rl", Version: version, Files: facts})
+	s.files[bundle.ManifestFile] = string(data)
 }
 
-func (s *shelf) change(change func(*manifest)) {
-	var said manifest
-	_ = json.Unmarshal([]byte(s.files[manifestFile]), &said)
+func (s *shelf) change(change func(*bundle.Manifest)) {
+	var said bundle.Manifest
+	_ = json.Unmarshal([]byte(s.files[bundle.ManifestFile]), &said)
 	change(&said)
 	data, _ := json.Marshal(said)
-	s.files[manifestFile] = string(data)
+	s.files[bundle.ManifestFile] = string(data)
 }
 
 func sha256Of(text string) string {

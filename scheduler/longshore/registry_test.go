@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"longshore.dev/scheduler/bundle"
 	"longshore.dev/scheduler/inference"
 )
 
@@ -86,12 +87,40 @@ func TestARegistryThatIsWellAgainIsBelieved(t *testing.T) {
 	}
 }
 
+// TestARefusedBundleIsFetchedAgainWithOtherWeights: its policy.json may be right, and beside another bundle's weights.
+func TestARefusedBundleIsFetchedAgainWithOtherWeights(t *testing.T) {
+	s := newShelf(t, httptest.NewServer)
+	f := follow(t, s.URL, t.TempDir())
+	inner := f.load
+	f.load = func(folder string) (*policy, error) {
+		if weights, _ := os.ReadFile(filepath.Join(folder, bundleFiles[1])); string(weights) == "mixed" {
+			return nil, errors.New("their SHA-256 differ")
+		}
+		return inner(folder)
+	}
+	s.put("second", 2)
+	s.files[bundleFiles[1]] = "mixed"
+	s.change(func(m *bundle.Manifest) {
+		m.Files[bundleFiles[1]] = bundle.FileFact{SHA256: sha256Of("mixed"), Size: 5}
+	})
+	f.next()
+	f.next()
+	if f.current.Load() != nil || f.polls(t, resultRejected) != 1 || f.polls(t, resultUnchanged) != 1 {
+		t.Fatalf("got %q and %v, expected a bundle that is refused, and fetched once", f.sha256(), f.problem.Load())
+	}
+	s.put("second", 2)
+	f.next()
+	if !f.uses("second") || f.problem.Load() != nil {
+		t.Errorf("got %q and %v, expected the mended bundle", f.sha256(), f.problem.Load())
+	}
+}
+
 func TestAPromotionBetweenManifestAndFilesIsFollowed(t *testing.T) {
 	s := newShelf(t, httptest.NewServer)
 	s.put("first", 1)
 	s.spoil = func(out http.ResponseWriter, request *http.Request) {
 		s.serve(out, request)
-		if strings.HasSuffix(request.URL.Path, manifestFile) {
+		if strings.HasSuffix(request.URL.Path, bundle.ManifestFile) {
 			s.put("second", 2)
 		}
 	}

@@ -1,4 +1,4 @@
-"""`longshore models push|pull|promote|serve` and `list --store`."""
+"""`longshore models push|pull|promote|delete|serve` and `list --store`."""
 
 import json
 import os
@@ -107,12 +107,41 @@ def test_pull_with_a_manifest_can_be_pulled_over(bundles: list[str], store: str,
     assert not (out / "manifest.json").exists()
 
 
+def test_delete_says_what_is_gone_and_refuses_what_has_an_alias(
+    bundles: list[str], store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for bundle in bundles:
+        run("push", bundle, "--alias", "live", "--store", store)
+    capsys.readouterr()
+    assert run("delete", "el-rl", "2", "--store", store) == 2
+    said = capsys.readouterr().err
+    assert "version 2 of `el-rl` has the alias `live`: schedulers that take the model by that name" in said
+    assert "`longshore models promote el-rl OTHER --alias live` first" in said
+    assert run("delete", "el-rl", "1", "--store", store) == 0
+    assert capsys.readouterr().out.startswith("deleted: el-rl version 1, sha256 ")
+    run("push", bundles[0], "--store", store)
+    capsys.readouterr()
+    assert run("delete", "el-rl", "3", "--store", store, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["version"], answer["is_deleted"]) == (3, True)
+
+
+@pytest.mark.parametrize("command", ["promote", "delete"])
+def test_a_mistyped_store_is_not_made(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "el-rl", "1", "--store", str(tmp_path / "typo.db")) == 2
+    assert "there is no store at" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["pull", "el-lr", "live", "out"], "unknown model `el-lr`"),
-        (["promote", "el-rl", "9"], "has no version or alias `9`, expected 1 to 1"),
+        (["promote", "el-rl", "9"], "has no version or alias `9`, expected one of: 1"),
         (["promote", "el-rl", "1", "--alias", "2"], "got the alias `2`"),
+        (["promote", "\udcff", "1"], "unknown model"),
+        (["delete", "el-rl", "9"], "has no version or alias `9`, expected one of: 1"),
+        (["delete", "el-lr", "1"], "unknown model `el-lr`"),
         (["serve", "--tls-key", "key"], "got one of `--tls-certificate` and `--tls-key`"),
         (["serve", "--token-file", "none"], "cannot read the token `none`"),
         (["list", "somewhere"], "expected one of them"),

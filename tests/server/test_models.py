@@ -89,6 +89,8 @@ async def test_who_has_it_already_gets_nothing_until_the_alias_moves(registry: M
         "/models/el-rl/live/%2e%2e%2fstore.db",
         "/models/../store.db",
         "/models/%2e%2e/live/",
+        "/models/%00/live/",
+        "/models/el-rl/%00/",
         "/models/el-rl/2/",
         "/models/other/live/",
         "/models/",
@@ -148,3 +150,17 @@ async def test_a_store_that_is_away_is_503_and_says_nothing_of_where(tmp_path: P
     (tmp_path / "store.db").write_bytes(b"x" * 5000)
     answer = await ask(registry, "/models/el-rl/live/")
     assert (answer.status, answer.body) == (503, b"the store cannot be read\n")
+
+
+async def test_what_was_asked_cannot_write_lines_into_the_log(
+    tmp_path: Path, registry: ModelRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "store.db").write_bytes(b"x" * 5000)
+    assert (await ask(registry, "/models/el-rl%0aERROR/live/")).status == 503
+    assert "\n" not in caplog.records[-1].getMessage()
+
+
+async def test_a_deleted_version_is_not_found(registry: ModelRegistry) -> None:
+    registry.push(write_bundle(make_policy(tensors=deepsets_tensors(4, 1))), name="el-rl")
+    registry.delete("el-rl", "2")
+    assert (await ask(registry, "/models/el-rl/2/")).status == 404

@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from longshore.core.errors import InputError
+from longshore.server import serving
 from longshore.server.serving import Server, Tls
 
 
@@ -84,8 +85,44 @@ async def test_a_port_in_use_is_a_sentence() -> None:
 
 async def test_more_connections_than_allowed_are_sent_away() -> None:
     async with Server(app(), "hello", most_connections=1) as server:
+        assert await asyncio.to_thread(fetch, server.address) == "hello"
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)  # asks nothing, but is there
         with pytest.raises(OSError, match="503"):
             await asyncio.to_thread(fetch, server.address)
         writer.close()
         assert await reader.read() == b""
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nX-Slow: "], ids=["nothing", "half a question"])
+async def test_who_does_not_ask_does_not_keep_others_out(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "_QUESTION_SECONDS", 0.1)
+    async with Server(app(), "hello", most_connections=1) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(said)
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+        assert await asyncio.to_thread(fetch, server.address) == "hello"
+        writer.close()
+
+
+async def test_who_does_not_read_the_answer_does_not_keep_others_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def much(_: Request) -> PlainTextResponse:
+        return PlainTextResponse("x" * 50_000_000)
+
+    monkeypatch.setattr(serving, "_CONNECTION_SECONDS", 0.3)
+    async with Server(Starlette(routes=[Route("/", much)]), "much", most_connections=1) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        await asyncio.sleep(0.6)
+        assert len(await asyncio.to_thread(fetch, server.address)) == 50_000_000
+        writer.close()
+
+
+async def test_a_question_in_time_is_answered_however_long_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(_: Request) -> PlainTextResponse:
+        await asyncio.sleep(0.5)
+        return PlainTextResponse("at last")
+
+    monkeypatch.setattr(serving, "_QUESTION_SECONDS", 0.1)
+    async with Server(Starlette(routes=[Route("/", slow)]), "slow", most_connections=1) as server:
+        assert await asyncio.to_thread(fetch, server.address) == "at last"

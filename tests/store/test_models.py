@@ -1,9 +1,11 @@
 """The registry of models, on SQLite and on PostgreSQL: versions, aliases, nothing lost and nothing changed."""
 
 import contextlib
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +14,10 @@ import sqlalchemy as sa
 
 from longshore.core.bundle import CARD_FILE, POLICY_FILE, WEIGHTS_FILE, write_bundle
 from longshore.core.errors import InputError, LongshoreError
+from longshore.store import models
 from longshore.store.decisions import DecisionLog
 from longshore.store.models import ModelRegistry, check_name
-from longshore.store.schema import create_engine, store_url
+from longshore.store.schema import LOCK_WAIT_SECONDS, create_engine, store_url
 from policy_samples import deepsets_tensors, make_policy
 from store.postgres import empty_database, postgres
 from store.samples import sample
@@ -95,8 +98,83 @@ def test_what_is_not_there_is_said_with_what_is(registry: ModelRegistry):
     registry.push(files(), name="el-rl", alias="live")
     with pytest.raises(InputError, match="unknown model `el-lr`"):
         registry.find("el-lr", "live")
-    with pytest.raises(InputError, match="has no version or alias `7`, expected 1 to 1, `live`"):
+    with pytest.raises(InputError, match="has no version or alias `7`, expected one of: 1, `live`"):
         registry.promote("el-rl", "7")
+
+
+def test_of_many_versions_the_newest_are_said(registry: ModelRegistry):
+    for seed in range(11):
+        registry.push(files(seed))
+    with pytest.raises(InputError, match="expected one of: 11, 10, 9, 8, 7, 6, 5, 4, 3 older ones"):
+        registry.find("sample", "12")
+
+
+@pytest.mark.parametrize("name", ["\0", "\udcff", "a" * 5000, "../.."])
+def test_what_can_be_no_name_is_not_there(registry: ModelRegistry, name: str):
+    registry.push(files())
+    with pytest.raises(InputError, match="unknown model"):
+        registry.find(name, "1")
+    with pytest.raises(InputError, match="has no version or alias"):
+        registry.find("sample", name)
+
+
+def test_a_deleted_version_is_gone_and_its_number_is_not_given_again(registry: ModelRegistry):
+    for seed in range(2):
+        registry.push(files(seed))
+    assert registry.delete("sample", "2").version == 2
+    assert [one.version for one in registry.versions()] == [1]
+    with pytest.raises(InputError, match="has no version or alias `2`, expected one of: 1"):
+        registry.pull("sample", "2")
+    assert registry.push(files(2)).version == 3
+    assert registry.push(files(1)).version == 4, "the same content again is another version"
+    assert registry.pull("sample", "4")[1] == files(1)
+
+
+def test_a_model_whose_last_version_is_deleted_is_unknown(registry: ModelRegistry):
+    registry.push(files())
+    registry.delete("sample", "1")
+    with pytest.raises(InputError, match="unknown model `sample`; expected one of: none"):
+        registry.delete("sample", "1")
+
+
+def test_deleting_removes_the_contents_that_no_other_version_has(store: str, registry: ModelRegistry):
+    registry.push(files(0), name="a")
+    registry.push(files(0, objective="watts"), name="b")
+    registry.delete("a", "1")
+    assert registry.pull("b", "1")[1] == files(0, objective="watts")
+    with connected(store) as connection:
+        assert connection.execute(sa.text("SELECT count(*) FROM model_files")).scalar() == 3
+    registry.delete("b", "1")
+    with connected(store) as connection:
+        assert connection.execute(sa.text("SELECT count(*) FROM model_files")).scalar() == 0
+
+
+def test_a_version_with_an_alias_is_not_deleted(registry: ModelRegistry):
+    registry.push(files(0), alias="live")
+    registry.promote("sample", "1", "tried")
+    for which in ("1", "live"):
+        with pytest.raises(InputError, match="version 1 of `sample` has the alias `live`, `tried`: "):
+            registry.delete("sample", which)
+    assert registry.pull("sample", "live")[1] == files(0)
+
+
+def test_what_is_deleted_meanwhile_is_not_promoted(
+    store: str, registry: ModelRegistry, monkeypatch: pytest.MonkeyPatch
+):
+    for seed in range(2):
+        registry.push(files(seed))
+    lock = models.lock
+
+    def late_lock(connection: sa.Connection) -> None:
+        monkeypatch.setattr(models, "lock", lock)
+        registry.delete("sample", "2")
+        lock(connection)
+
+    monkeypatch.setattr(models, "lock", late_lock)
+    with pytest.raises(InputError, match="has no version or alias `2`"):
+        registry.promote("sample", "2")
+    with connected(store) as connection:
+        assert connection.execute(sa.text("SELECT count(*) FROM model_aliases")).scalar() == 0
 
 
 def test_a_bundle_that_is_refused_is_not_kept(registry: ModelRegistry):
@@ -153,6 +231,40 @@ def test_pushes_at_the_same_time_get_versions_of_their_own_and_lose_nothing(stor
     assert {registry.pull("sample", str(version))[1][WEIGHTS_FILE] for version in range(1, 14)} == {
         files(seed)[WEIGHTS_FILE] for seed in range(13)
     }
+
+
+def test_a_push_waits_for_another_that_takes_long(tmp_path: Path):
+    store = str(tmp_path / "store.db")
+    ModelRegistry(store).close()
+    held = sqlite3.connect(store, isolation_level=None, check_same_thread=False)
+    held.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(LOCK_WAIT_SECONDS + 1, held.rollback)
+    timer.start()
+    with ModelRegistry(store) as registry:
+        assert registry.push(files()).version == 1
+    timer.join()
+    held.close()
+
+
+KILLED = """
+import os, signal, sys
+import sqlalchemy as sa
+from longshore.store import models
+sa.event.listen(sa.Engine, "commit", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+from policy_samples import make_policy
+from longshore.core.bundle import write_bundle
+registry = models.ModelRegistry(sys.argv[1], may_make=False)
+registry.push(write_bundle(make_policy()), alias="live")
+"""
+
+
+def test_a_push_that_is_killed_leaves_nothing(store: str, registry: ModelRegistry):
+    registry.push(files(0), alias="live")
+    environment = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", KILLED, store], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [(one.version, one.aliases) for one in registry.versions()] == [(1, ("live",))]
+    assert registry.push(files(1)).version == 2
 
 
 def test_models_and_decisions_share_a_store(store: str, registry: ModelRegistry):

@@ -1,4 +1,4 @@
-"""`longshore models push|pull|promote|serve`: the registry of models, its versions and aliases, and its server."""
+"""`longshore models push|pull|promote|delete|serve`: the registry of models, and its server."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +24,7 @@ def register(group: typer.Typer) -> None:
     group.command(name="push")(push)
     group.command(name="pull")(pull)
     group.command(name="promote")(promote)
+    group.command(name="delete")(delete)
     group.command(name="serve")(serve)
 
 
@@ -82,7 +83,7 @@ def promote(
     json_mode: JsonOption = False,
 ) -> None:
     """Let an alias stand for a version; naming an older one takes a promotion back."""
-    with _open(store) as registry:
+    with _open(store, may_make=False) as registry:
         found, before = registry.promote(name, which, alias)
 
     def render() -> None:
@@ -90,6 +91,21 @@ def promote(
         print(f"{name} {alias}: {found.version} ({was})")
 
     emit(json_mode, {**_facts(found), "alias": alias, "before": before}, render)
+
+
+def delete(
+    name: Name,
+    which: Annotated[str, typer.Argument(help="A version that has no alias.", show_default=False)],
+    store: Store = DEFAULT_STORE,
+    json_mode: JsonOption = False,
+) -> None:
+    """Delete a version that has no alias, for good; its number is not given again.
+
+    A scheduler whose address names this very version keeps the bundle that it has, and gets no other.
+    """
+    with _open(store, may_make=False) as registry:
+        found = registry.delete(name, which)
+    emit(json_mode, {**_facts(found), "is_deleted": True}, lambda: print(f"deleted: {_line(found)}"))
 
 
 def serve(
@@ -156,11 +172,12 @@ def list_versions(store: str, *, json_mode: bool) -> None:
     emit(json_mode, {"models": [_facts(one) for one in found]}, render)
 
 
-def _open(store: str, *, is_read_only: bool = False) -> "ModelRegistry":
+def _open(store: str, *, is_read_only: bool = False, may_make: bool = True) -> "ModelRegistry":
     from longshore.store.location import default_store
     from longshore.store.models import ModelRegistry
 
-    return ModelRegistry(str(default_store()) if store == DEFAULT_STORE else store, is_read_only=is_read_only)
+    address = str(default_store()) if store == DEFAULT_STORE else store
+    return ModelRegistry(address, is_read_only=is_read_only, may_make=may_make)
 
 
 def _facts(one: "ModelVersion") -> dict[str, object]:

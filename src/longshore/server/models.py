@@ -76,7 +76,7 @@ def make_app(registry: ModelRegistry, token_file: Path | None = None) -> Starlet
         except InputError as error:
             return PlainTextResponse(f"{error.message}\n", status_code=404)
         except LongshoreError as error:
-            LOGGER.error("models: cannot read the store model=%s version=%s reason=%r", name, which, error.message)
+            LOGGER.error("models: cannot read the store model=%r version=%r reason=%r", name, which, error.message)
             return PlainTextResponse("the store cannot be read\n", status_code=503)
 
     def healthz(_: Request) -> Response:

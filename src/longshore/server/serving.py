@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from longshore.core.errors import InputError
 
@@ -21,6 +22,10 @@ LOGGER = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 64
+_QUESTION_SECONDS = 10.0
+"""How long a new connection may take to ask, where their number is limited."""
+_CONNECTION_SECONDS = 150.0
+"""How long it may last in all: more than the plugin gives a bundle (`fetchTimeout` in registry_fetch.go)."""
 
 
 class Tls(NamedTuple):
@@ -51,7 +56,8 @@ class Server:
             host: address to listen on; only this machine by default.
             port: 0 = any free one.
             tls: None = plain HTTP.
-            most_connections: more than these at once are answered with 503; None = any number.
+            most_connections: more than these at once are answered with 503, and each must ask soon and end; None = any
+                number, for as long as they like.
 
         Raises:
             InputError: the certificate or its key cannot be used.
@@ -121,9 +127,11 @@ def _config(app: ASGIApp, tls: Tls | None, most_connections: int | None) -> uvic
         access_log=False,
         log_config=None,
         lifespan="off",
+        http="auto" if most_connections is None else _BriefProtocol,
         ws="none",
         timeout_graceful_shutdown=2,
-        limit_concurrency=most_connections,
+        # uvicorn counts the connection that asks, too, and sends away from its limit on.
+        limit_concurrency=None if most_connections is None else most_connections + 1,
         ssl_certfile=None if tls is None else tls.certificate,
         ssl_keyfile=None if tls is None else tls.key,
     )
@@ -144,6 +152,30 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class _BriefProtocol(H11Protocol):
+    """A connection that ends after a while, whatever the other side does.
+
+    uvicorn waits for ever for a question, and for who does not read the answer: machines that were switched off, which
+    say nothing, would take up one place of the limit after the other.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._ends = (
+            self.loop.call_later(_QUESTION_SECONDS, self._end_silent),
+            self.loop.call_later(_CONNECTION_SECONDS, transport.abort),
+        )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for end in self._ends:
+            end.cancel()
+        super().connection_lost(exc)
+
+    def _end_silent(self) -> None:
+        if getattr(self, "cycle", None) is None:  # nothing was asked yet
+            self.transport.abort()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,8 +1,9 @@
 """The registry of models: bundles by name and version beside the decision log, and aliases such as `live`.
 
 A version is never changed: a file's bytes are kept under their SHA-256, once, and pushing what is there already gives
-the version that it has. An alias stands for one version and can be moved, also back. Several processes may push at the
-same time: each gets a version of its own.
+the version that it has. An alias stands for one version and can be moved, also back. A version that no alias stands for
+can be deleted; its number is not given again. Several processes may push at the same time: each gets a version of its
+own.
 """
 
 import contextlib
@@ -17,14 +18,15 @@ import sqlalchemy as sa
 
 from longshore.core.bundle import CARD_FILE, MAX_POLICY_BYTES, POLICY_FILE, WEIGHTS_FILE, read_bundle
 from longshore.core.errors import InputError, LongshoreError, UnknownNameError
+from longshore.store.location import default_store
 from longshore.store.schema import (
     MODEL_ALIASES,
     MODEL_FILES,
     MODEL_VERSIONS,
-    check_store,
     check_version,
     create_engine,
     lock,
+    migrate,
     read_version,
     store_name,
     store_url,
@@ -41,6 +43,10 @@ _LOCK_WAIT_SECONDS = 60.0
 """Nobody is scheduled by who pushes: waiting for another's push is better than giving up."""
 _HAS_MODELS = 2
 """The first version of the tables that has some for models."""
+_DELETED = "deleted "
+"""What the digest of a deleted version begins with. Its row stays: what was version 2 once is never another bundle."""
+_MOST_NUMBERS = 8
+"""A message names so many versions at most."""
 
 
 class StoredFile(msgspec.Struct, frozen=True):
@@ -83,25 +89,34 @@ class ModelVersion(msgspec.Struct, frozen=True, kw_only=True):
 class ModelRegistry:
     """A store of models; safe to use from several threads."""
 
-    def __init__(self, store: str, *, is_read_only: bool = False) -> None:
-        """Open a file (SQLite) or a URL. One to be written to is made where it is missing.
+    def __init__(self, store: str, *, is_read_only: bool = False, may_make: bool = True) -> None:
+        """Open a file (SQLite) or a URL.
+
+        Args:
+            store: where it is.
+            is_read_only: nothing is written, and there must be a store.
+            may_make: one that is missing is made; False = there must be one, as its address may be mistyped.
 
         Raises:
-            InputError: there is none to be read, it holds no models yet, or a newer longshore wrote it.
+            InputError: there is none, it holds no models yet, or a newer longshore wrote it.
             LongshoreError: it cannot be opened, or is no store.
         """
         self._url = store_url(store)
-        if is_read_only:
+        must_be_there = is_read_only or not may_make
+        if must_be_there:
             self._check_there()
-        else:
-            check_store(store)
+        elif store == str(default_store()):
+            with contextlib.suppress(OSError):  # SQLite then says why it cannot write there
+                default_store().parent.mkdir(parents=True, exist_ok=True)
         self._engine = create_engine(self._url, is_read_only=is_read_only, lock_wait_seconds=_LOCK_WAIT_SECONDS)
-        if is_read_only:
-            with self._worded():
-                version = read_version(self._engine)
-            check_version(self._url, version)
-            if version < _HAS_MODELS:
-                raise self._empty()
+        with self._worded():
+            if not must_be_there:
+                migrate(self._engine)
+                return
+            version = read_version(self._engine)
+        check_version(self._url, version)
+        if version < _HAS_MODELS:
+            raise self._empty()
 
     def push(self, files: Mapping[str, bytes], *, name: str | None = None, alias: str | None = None) -> ModelVersion:
         """Keep a bundle; what was pushed before under this name has its version already.
@@ -132,16 +147,8 @@ class ModelRegistry:
 
     def versions(self, name: str | None = None) -> list[ModelVersion]:
         """Return all versions, or those of one model: by name, the newest first."""
-        select = sa.select(MODEL_VERSIONS).order_by(MODEL_VERSIONS.c.name, MODEL_VERSIONS.c.version.desc())
-        if name is not None:
-            select = select.where(MODEL_VERSIONS.c.name == name)
         with self._worded(), self._engine.connect() as connection:
-            # Before the versions: those only grow, so that none is missing that an alias stands for.
-            aliases: dict[tuple[str, int], list[str]] = {}
-            for row in connection.execute(sa.select(MODEL_ALIASES).order_by(MODEL_ALIASES.c.alias)):
-                aliases.setdefault((row.name, row.version), []).append(row.alias)
-            rows = connection.execute(select).mappings().all()
-        return [_version(row, aliases.get((row["name"], row["version"]), [])) for row in rows]
+            return _versions(connection, name)
 
     def find(self, name: str, which: str) -> ModelVersion:
         """Return a version by its number or by an alias.
@@ -149,18 +156,8 @@ class ModelRegistry:
         Raises:
             InputError: there is no such model, version or alias.
         """
-        versions = self.versions(name)
-        if not versions:
-            raise UnknownNameError("model", name, {one.name for one in self.versions()})
-        for one in versions:
-            if which == str(one.version) or which in one.aliases:
-                return one
-        aliases = sorted(alias for one in versions for alias in one.aliases)
-        raise InputError(
-            f"model `{name}` has no version or alias `{which}`, expected 1 to {versions[0].version}"
-            + "".join(f", `{alias}`" for alias in aliases),
-            "`longshore models list --store STORE` shows all",
-        )
+        with self._worded(), self._engine.connect() as connection:
+            return _find(connection, name, which)
 
     def promote(self, name: str, which: str, alias: str = LIVE) -> tuple[ModelVersion, int | None]:
         """Let an alias stand for a version, an older one too; return it, and the version that it stood for before.
@@ -169,12 +166,34 @@ class ModelRegistry:
             InputError: there is no such model or version, or the alias is none.
             LongshoreError: the store cannot be written.
         """
-        version = self.find(name, which).version
+        with self._worded(), self._engine.connect() as connection:
+            lock(connection)  # before it is looked for: nobody deletes it in between
+            version = _find(connection, name, which).version
+            before = _move(connection, name, alias, version)
+            found = _find(connection, name, str(version))
+            connection.commit()
+        return found, before
+
+    def delete(self, name: str, which: str) -> ModelVersion:
+        """Forget a version that no alias stands for, and the files that no other version has; return what it was.
+
+        Raises:
+            InputError: there is no such version, or an alias stands for it.
+            LongshoreError: the store cannot be written.
+        """
         with self._worded(), self._engine.connect() as connection:
             lock(connection)
-            before = _move(connection, name, alias, version)
+            found = _find(connection, name, which)
+            if found.aliases:
+                names = ", ".join(f"`{alias}`" for alias in found.aliases)
+                raise InputError(
+                    f"version {found.version} of `{name}` has the alias {names}: schedulers that take the model by "
+                    "that name would get nothing; expected a version without an alias",
+                    f"`longshore models promote {name} OTHER --alias {found.aliases[0]}` first",
+                )
+            _forget(connection, found)
             connection.commit()
-        return self.find(name, str(version)), before
+        return found
 
     def read_file(self, sha256: str) -> bytes:
         """Return a content.
@@ -188,7 +207,7 @@ class ModelRegistry:
         if data is None or _sha256(data) != sha256:
             raise LongshoreError(
                 f"the store `{store_name(self._url)}` has lost the file {sha256:.12}, or holds another in its place",
-                "push the bundle into a new store",
+                "ask again if its version was deleted just now; else push the bundle into a new store",
             )
         return bytes(data)
 
@@ -241,12 +260,16 @@ def check_name(what: str, name: str) -> None:
         InputError: small letters, digits, `.`, `_` and `-` are allowed; an alias is no number.
     """
     is_number = what == "alias" and name.isdigit()
-    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name) or is_number:
+    if not _is_name(name) or is_number:
         also = ", and not a number alone" if what == "alias" else ""
         raise InputError(
             f"got the {what} `{name}`, expected small letters, digits, `.`, `_` and `-`, at most {_LONGEST_NAME}{also}",
             "`--alias live`" if what == "alias" else "give one by `--name`, such as `el-rl`",
         )
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
 def _check_files(files: Mapping[str, bytes]) -> None:
@@ -257,6 +280,53 @@ def _check_files(files: Mapping[str, bytes]) -> None:
             raise InputError(f"got the file `{file}`, expected only {', '.join(known)}", "leave it out")
     if (size := len(files.get(CARD_FILE, b""))) > MAX_POLICY_BYTES:
         raise InputError(f"`{CARD_FILE}` has {size} bytes, expected at most {MAX_POLICY_BYTES}", "shorten it")
+
+
+def _versions(connection: sa.Connection, name: str | None = None) -> list[ModelVersion]:
+    is_alias = (MODEL_ALIASES.c.name == MODEL_VERSIONS.c.name) & (MODEL_ALIASES.c.version == MODEL_VERSIONS.c.version)
+    # One statement: an alias that moves meanwhile is seen at the version before or after, never at none.
+    select = (
+        sa.select(MODEL_VERSIONS, MODEL_ALIASES.c.alias)
+        .outerjoin(MODEL_ALIASES, is_alias)
+        .where(MODEL_VERSIONS.c.digest.not_like(f"{_DELETED}%"))
+        .order_by(MODEL_VERSIONS.c.name, MODEL_VERSIONS.c.version.desc(), MODEL_ALIASES.c.alias)
+    )
+    if name is not None:
+        select = select.where(MODEL_VERSIONS.c.name == name)
+    rows: dict[tuple[str, int], sa.RowMapping] = {}
+    aliases: dict[tuple[str, int], list[str]] = {}
+    for row in connection.execute(select).mappings():
+        key = (row["name"], row["version"])
+        rows[key] = row
+        aliases.setdefault(key, []).extend([row["alias"]] if row["alias"] is not None else [])
+    return [_version(row, aliases[key]) for key, row in rows.items()]
+
+
+def _find(connection: sa.Connection, name: str, which: str) -> ModelVersion:
+    # What is no name is not looked up: a database refuses some characters with an error of its own.
+    versions = _versions(connection, name) if _is_name(name) else []
+    if not versions:
+        raise UnknownNameError("model", name, sorted({one.name for one in _versions(connection)}))
+    for one in versions:
+        if which == str(one.version) or which in one.aliases:
+            return one
+    known = [str(one.version) for one in versions[:_MOST_NUMBERS]]
+    if len(versions) > _MOST_NUMBERS:
+        known.append(f"{len(versions) - _MOST_NUMBERS} older ones")
+    known += sorted(f"`{alias}`" for one in versions for alias in one.aliases)
+    raise InputError(
+        f"model `{name}` has no version or alias `{which}`, expected one of: {', '.join(known)}",
+        "`longshore models list --store STORE` shows all",
+    )
+
+
+def _forget(connection: sa.Connection, found: ModelVersion) -> None:
+    is_it = (MODEL_VERSIONS.c.name == found.name, MODEL_VERSIONS.c.version == found.version)
+    gone = {"digest": f"{_DELETED}{found.version}", "files": {}, "time_us": _now_us()}
+    connection.execute(sa.update(MODEL_VERSIONS).where(*is_it).values(gone))
+    kept = {stored.sha256 for one in _versions(connection) for stored in one.files.values()}
+    lost = sorted({stored.sha256 for stored in found.files.values()} - kept)
+    connection.execute(sa.delete(MODEL_FILES).where(MODEL_FILES.c.sha256.in_(lost)))
 
 
 def _find_content(connection: sa.Connection, name: str, stored: Mapping[str, StoredFile]) -> int | None:

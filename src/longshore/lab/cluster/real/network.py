@@ -11,6 +11,7 @@ goes over the one bridge, so that neither forwarding nor address translation is 
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from longshore.core.errors import LongshoreError
 from longshore.lab.cluster.real.host import run, run_anyway
@@ -93,6 +94,9 @@ def create_namespace(network: Network, index: int, num_nodes: int) -> None:
 
 def remove(tag: str) -> None:
     """Remove every namespace and interface of a cluster; the routes go with them."""
+    # A deleted namespace takes its interfaces along only when the kernel gets to it, on a busy machine seconds later.
+    for outside in Path("/sys/class/net").glob(f"ls{tag}n*"):
+        run_anyway(["ip", "link", "delete", outside.name])
     for line in run(["ip", "netns", "list"]).splitlines():
         name = line.split()[0]
         if name.startswith(f"longshore-{tag}-"):
