@@ -15,6 +15,11 @@ DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "chart" / "longshore"
 RELEASE, NAMESPACE = "longshore-scheduler", "longshore-system"
 ALL_ON = ("serviceMonitor.enabled=true", "prometheusRule.enabled=true", "serviceMonitor.labels.team=platform")
+REGISTRY = (
+    "registryServer.enabled=true",
+    "registryServer.tlsSecret=models-tls",
+    "registryServer.tokenSecret=models-token",
+)
 VALUES: dict[str, tuple[str, ...]] = {
     "default": (),
     "model in a ConfigMap": ("model.configMap=longshore-model",),
@@ -25,6 +30,22 @@ VALUES: dict[str, tuple[str, ...]] = {
         "model.registry.tokenSecret=models-token",
         "model.registry.caConfigMap=models-ca",
         "pluginArguments.preference.watts=1",
+    ),
+    "a registry of its own": REGISTRY,
+    "a registry on a database": (
+        *REGISTRY,
+        "registryServer.database.secret=models-database",
+        "registryServer.replicas=2",
+        "registryServer.extraFrom[0].namespaceSelector.matchLabels.team=platform",
+        "registryServer.nodeSelector.disk=fast",
+        "registryServer.tolerations[0].operator=Exists",
+        "imagePullSecrets[0].name=registry",
+    ),
+    "a registry that others use": (
+        "mode=standalone",
+        "registryServer.enabled=true",
+        "registryServer.volume.storageClass=fast",
+        "networkPolicy.enabled=false",
     ),
     "everything on": (
         *ALL_ON,
@@ -91,6 +112,12 @@ def objects(text: str) -> list[dict[str, Any]]:
 def only(text: str, kind: str) -> dict[str, Any]:
     """Return the one object of a kind."""
     (found,) = (content for content in objects(text) if content["kind"] == kind)
+    return found
+
+
+def named(text: str, kind: str, name: str) -> dict[str, Any]:
+    """Return the object of a kind and a name."""
+    (found,) = (one for one in objects(text) if (one["kind"], one["metadata"]["name"]) == (kind, name))
     return found
 
 

@@ -13,6 +13,7 @@ from deploy_support import (
     CHART,
     DEPLOY,
     NAMESPACE,
+    REGISTRY,
     RELEASE,
     ROOT,
     VALUES,
@@ -56,7 +57,8 @@ def test_helm_finds_nothing_to_say_about_the_chart(values: tuple[str, ...]) -> N
 def test_every_object_has_the_usual_labels_and_its_namespace(values: tuple[str, ...]) -> None:
     for content in objects(rendered(*values)):
         labels = content["metadata"]["labels"]
-        expected = {"name": "longshore", "instance": RELEASE, "component": "scheduler", "version": __version__}
+        component = "registry" if content["metadata"]["name"].endswith("-registry") else "scheduler"
+        expected = {"name": "longshore", "instance": RELEASE, "component": component, "version": __version__}
         assert expected.items() <= {key.rpartition("/")[2]: value for key, value in labels.items()}.items()
         assert labels["app.kubernetes.io/part-of"] == "longshore"
         is_namespaced = content["kind"] not in CLUSTER_WIDE
@@ -205,6 +207,14 @@ def test_two_releases_do_not_share_a_name() -> None:
             ("model.registry.url=http://m/",),
             "model.registry.url: got http://m/, expected https, or allowPlainHTTP: true",
         ),
+        (
+            ("registryServer.enabled=true",),
+            "registryServer.tlsSecret: got none, expected one, or .*allowPlainHTTP: true",
+        ),
+        ((*REGISTRY, "registryServer.replicas=2"), "registryServer.replicas: got several without database.secret"),
+        (("registryServer.model=My Model",), "/registryServer/model.*does not match pattern"),
+        (("registryServer.volume.size=much",), "/registryServer/volume/size.*does not match pattern"),
+        (("registryServer.tls=a",), "'tls' not allowed"),
         (("pluginArguments.preference.watts=-1",), "/pluginArguments/preference/watts.*minimum"),
         (("shadow=true",), "shadow: got true without decisionLog"),
         (("shadow=true", "mode=standalone"), "shadow: got true with mode standalone"),

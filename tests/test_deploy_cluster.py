@@ -18,12 +18,13 @@ from deploy_support import (
     CHART,
     DEPLOY,
     NAMESPACE,
+    REGISTRY,
     RELEASE,
     VALUES,
     built_helm,
     helm,
+    named,
     objects,
-    only,
     rendered,
     settings,
 )
@@ -160,10 +161,15 @@ def test_the_api_server_takes_the_other_forms(cluster: LocalCluster, arguments: 
     assert "deployment.apps/longshore-scheduler" in dry_run(cluster, "--server-side", "--force-conflicts", *arguments)
 
 
-@pytest.mark.parametrize("values", [(), ("mode=standalone",)], ids=["plugin", "standalone"])
-def test_restricted_pod_security_takes_the_pods(deployed: LocalCluster, values: tuple[str, ...]) -> None:
-    template = only(rendered(*values), "Deployment")["spec"]["template"]
-    content = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "dry"}, "spec": template["spec"]}
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [((), RELEASE), (("mode=standalone",), RELEASE), (REGISTRY, f"{RELEASE}-registry")],
+    ids=["plugin", "standalone", "registry"],
+)
+def test_restricted_pod_security_takes_the_pods(deployed: LocalCluster, values: tuple[str, ...], name: str) -> None:
+    spec = named(rendered(*values), "Deployment", name)["spec"]["template"]["spec"]
+    spec["serviceAccountName"] = RELEASE  # one that is there
+    content = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "dry"}, "spec": spec}
     dry_run(deployed, "-n", NAMESPACE, "-f", "-", stdin=json.dumps(content))
     content["spec"]["containers"][0]["securityContext"].pop("capabilities")
     with pytest.raises(LongshoreError, match="violates PodSecurity"):

@@ -1,10 +1,11 @@
-"""`longshore models push|pull|promote|delete|serve` and `list --store`."""
+"""`longshore models push|pull|promote|demote|delete|serve` and `list --store`."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -116,7 +117,7 @@ def test_delete_says_what_is_gone_and_refuses_what_has_an_alias(
     assert run("delete", "el-rl", "2", "--store", store) == 2
     said = capsys.readouterr().err
     assert "version 2 of `el-rl` has the alias `live`: schedulers that take the model by that name" in said
-    assert "`longshore models promote el-rl OTHER --alias live` first" in said
+    assert "first `longshore models promote el-rl OTHER --alias live`, or `longshore models demote el-rl live`" in said
     assert run("delete", "el-rl", "1", "--store", store) == 0
     assert capsys.readouterr().out.startswith("deleted: el-rl version 1, sha256 ")
     run("push", bundles[0], "--store", store)
@@ -126,7 +127,33 @@ def test_delete_says_what_is_gone_and_refuses_what_has_an_alias(
     assert (answer["version"], answer["is_deleted"]) == (3, True)
 
 
-@pytest.mark.parametrize("command", ["promote", "delete"])
+def test_demote_says_what_schedulers_do_then(
+    bundles: list[str], store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("push", bundles[0], "--alias", "live", "--store", store)
+    capsys.readouterr()
+    assert run("demote", "el-rl", "live", "--store", store) == 0
+    said = capsys.readouterr()
+    assert said.out == "el-rl live: none (was 1)\n"
+    assert "schedulers that follow `live` keep the bundle that they have; new ones get none" in said.err
+    run("promote", "el-rl", "1", "--store", store)
+    capsys.readouterr()
+    assert run("demote", "el-rl", "live", "--store", store, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["version"], answer["aliases"], answer["alias"], answer["before"]) == (1, [], "live", 1)
+
+
+def test_the_store_may_come_from_the_environment(
+    bundles: list[str], store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LONGSHORE_STORE", store)
+    assert run("push", bundles[0]) == 0
+    capsys.readouterr()
+    assert run("list", "--store", store, "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)["models"]) == 1
+
+
+@pytest.mark.parametrize("command", ["promote", "demote", "delete"])
 def test_a_mistyped_store_is_not_made(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "el-rl", "1", "--store", str(tmp_path / "typo.db")) == 2
     assert "there is no store at" in capsys.readouterr().err
@@ -141,6 +168,8 @@ def test_a_mistyped_store_is_not_made(command: str, tmp_path: Path, capsys: pyte
         (["promote", "el-rl", "1", "--alias", "2"], "got the alias `2`"),
         (["promote", "\udcff", "1"], "unknown model"),
         (["delete", "el-rl", "9"], "has no version or alias `9`, expected one of: 1"),
+        (["demote", "el-rl", "live"], "has no version or alias `live`, expected one of: 1"),
+        (["demote", "el-rl", "1"], "got `1`, which is a version of `el-rl`, expected an alias"),
         (["delete", "el-lr", "1"], "unknown model `el-lr`"),
         (["serve", "--tls-key", "key"], "got one of `--tls-certificate` and `--tls-key`"),
         (["serve", "--token-file", "none"], "cannot read the token `none`"),
@@ -170,6 +199,23 @@ def test_serve_answers_until_it_is_told_to_end(bundles: list[str], store: str) -
         assert it.stderr is not None
         assert "plain HTTP to other machines" in it.stderr.readline()
         address = it.stderr.readline().split()[2].replace("NAME", "el-rl")
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            assert json.loads(answer.read())["version"] == 1
+        it.send_signal(signal.SIGTERM)
+        assert it.wait(10) == 0
+
+
+def test_serve_can_make_the_store_that_is_pushed_to_later(bundles: list[str], store: str) -> None:
+    start = "from longshore.cli.main import main; main()"
+    command = [sys.executable, "-c", start, "models", "serve", "--store", store, "--port", "0", "--make-store"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}) as it:
+        assert it.stderr is not None
+        address = it.stderr.readline().split()[2].replace("NAME", "el-rl")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(address, timeout=5)
+        refused.value.close()
+        assert refused.value.code == 404
+        run("push", bundles[0], "--alias", "live", "--store", store)
         with urllib.request.urlopen(address, timeout=5) as answer:
             assert json.loads(answer.read())["version"] == 1
         it.send_signal(signal.SIGTERM)

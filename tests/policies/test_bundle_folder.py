@@ -1,5 +1,7 @@
 """Bundles on disk: read within limits, written whole or not at all, and nothing of the user's is overwritten."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,11 @@ def test_a_bundle_is_replaced_whole(tmp_path: Path):
 def test_an_empty_folder_is_taken(tmp_path: Path):
     write_folder(tmp_path, make_policy())
     assert read_folder(tmp_path).name == "sample"
+
+
+def test_a_name_that_no_folder_can_have_is_a_sentence(tmp_path: Path):
+    with pytest.raises(InputError, match="File name too long"):
+        write_folder(tmp_path / ("x" * 300), make_policy())
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
@@ -76,10 +83,75 @@ def test_a_failed_exchange_puts_the_old_bundle_back(tmp_path: Path, monkeypatch:
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", fail)
+    monkeypatch.setattr(module, "_exchange", lambda *_: False)
     with pytest.raises(LongshoreError, match="Input/output error"):
         write_folder(tmp_path / "mine", make_policy(name="second"))
     assert read_folder(tmp_path / "mine").name == "sample"
     assert files_of(tmp_path) == ["mine"]
+
+
+KILLED = """
+import os, signal, sys, warnings
+from pathlib import Path
+from longshore.core.errors import InputError
+from longshore.policies import bundle_folder
+from policy_samples import make_policy
+
+target, can_exchange = Path(sys.argv[1]) / "mine", sys.argv[2] == "True"
+new = make_policy(name="second")
+if not can_exchange:
+    bundle_folder._exchange = lambda *_: False
+
+def write(last):
+    lines = 0
+    def trace(frame, event, _):
+        nonlocal lines
+        if frame.f_code.co_filename != bundle_folder.__file__:
+            return None
+        lines += event == "line"
+        if lines > last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+    sys.settrace(trace)
+    bundle_folder.write_folder(target, new)
+    os._exit(0)
+
+warnings.simplefilter("ignore")  # of threads that numpy has
+for last in range(200):
+    bundle_folder.write_folder(target, make_policy(name="first"))
+    child = os.fork() or write(last)
+    is_killed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    try:
+        print(bundle_folder.read_folder(target).name)
+    except InputError as error:
+        print(f"{error.message}; {error.hint}")
+    if not is_killed:
+        break
+"""
+
+
+def killed_at_every_line(folder: Path, can_exchange: bool) -> list[str]:
+    """Return what is read after a process that replaces `first` by `second` was killed, for each of its lines."""
+    (folder / "runs").mkdir()
+    command = [sys.executable, "-c", KILLED, str(folder / "runs"), str(can_exchange)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1])
+    return done.stdout.splitlines()
+
+
+def test_whoever_is_killed_leaves_the_old_bundle_or_the_new_one(tmp_path: Path):
+    found = killed_at_every_line(tmp_path, can_exchange=True)
+    assert len(found) > 20
+    assert found == sorted(found)
+    assert set(found) == {"first", "second"}
+
+
+def test_where_folders_cannot_change_places_the_message_says_where_the_old_bundle_is(tmp_path: Path):
+    found = killed_at_every_line(tmp_path, can_exchange=False)
+    others = set(found) - {"first", "second"}
+    assert others
+    assert all("does not exist, expected a bundle; writing it was cut off" in text for text in others)
+    left = Path(others.pop().split("`")[3])
+    assert read_folder(left).name == "first"
 
 
 @pytest.mark.parametrize(("name", "size"), [("policy.json", 1024**2), ("weights.safetensors", 64 * 1024**2)])

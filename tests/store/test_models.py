@@ -158,6 +158,31 @@ def test_a_version_with_an_alias_is_not_deleted(registry: ModelRegistry):
     assert registry.pull("sample", "live")[1] == files(0)
 
 
+def test_without_its_alias_an_only_version_can_be_deleted(registry: ModelRegistry):
+    registry.push(files(), alias="live")
+    registry.promote("sample", "1", "canary")
+    assert registry.demote("sample", "live").aliases == ("canary",)
+    with pytest.raises(InputError, match="has no version or alias `live`, expected one of: 1, `canary`"):
+        registry.find("sample", "live")
+    assert registry.demote("sample", "canary").aliases == ()
+    assert registry.delete("sample", "1").version == 1
+    assert registry.versions() == []
+
+
+def test_an_alias_of_another_model_stays(registry: ModelRegistry):
+    for name in ("a", "b"):
+        registry.push(files(), name=name, alias="live")
+    registry.demote("a", "live")
+    assert registry.find("b", "live").version == 1
+
+
+def test_only_an_alias_can_be_taken_away(registry: ModelRegistry):
+    registry.push(files(), alias="live")
+    with pytest.raises(InputError, match="got `1`, which is a version of `sample`, expected an alias"):
+        registry.demote("sample", "1")
+    assert registry.find("sample", "live").aliases == ("live",)
+
+
 def test_what_is_deleted_meanwhile_is_not_promoted(
     store: str, registry: ModelRegistry, monkeypatch: pytest.MonkeyPatch
 ):
@@ -297,6 +322,19 @@ def test_reading_sees_what_another_process_pushes(store: str, registry: ModelReg
         assert reader.versions() == []
         registry.push(files(), alias="live")
         assert reader.find("sample", "live").version == 1
+
+
+def test_a_server_may_make_a_store_that_its_user_can_only_read_where_it_is_there_already(empty_database: str):
+    with ModelRegistry(empty_database) as registry:
+        registry.push(files(), alias="live")
+    with connected(empty_database) as connection:
+        connection.exec_driver_sql("CREATE ROLE reader LOGIN")
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    reader = empty_database.replace("//longshore@", "//reader@")
+    with ModelRegistry(reader) as registry:
+        assert registry.pull("sample", "live")[0].version == 1
+        with pytest.raises(LongshoreError, match="permission denied"):
+            registry.demote("sample", "live")
 
 
 def test_a_decision_log_of_the_first_version_holds_no_models(tmp_path: Path):

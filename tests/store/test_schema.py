@@ -120,6 +120,12 @@ def test_store_url_refuses_what_is_no_address(text: str):
         schema.store_url(text)
 
 
+def test_an_address_that_cannot_be_read_keeps_its_password_to_itself():
+    with pytest.raises(InputError, match="begins with `postgresql://` and is no address") as caught:
+        schema.store_url("postgresql://me:geheim@host:port/name")
+    assert "geheim" not in str(caught.value)
+
+
 def test_postgresql_takes_the_same_tables():
     from sqlalchemy.dialects import postgresql
 

@@ -1,4 +1,4 @@
-"""`longshore models push|pull|promote|delete|serve`: the registry of models, and its server."""
+"""`longshore models push|pull|promote|demote|delete|serve`: the registry of models, and its server."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
 DEFAULT_STORE = "default"
 Store = Annotated[
-    str, typer.Option(help="The registry: a file, a URL, or `default` (in your state folder).", metavar="STORE")
+    str,
+    typer.Option(
+        help="The registry: a file, a URL, or `default` (in your state folder).",
+        metavar="STORE",
+        envvar="LONGSHORE_STORE",
+    ),
 ]
 Name = Annotated[str, typer.Argument(help="Name of a model.", show_default=False)]
 Which = Annotated[str, typer.Argument(help="A version, or an alias such as live.", show_default=False)]
@@ -24,6 +29,7 @@ def register(group: typer.Typer) -> None:
     group.command(name="push")(push)
     group.command(name="pull")(pull)
     group.command(name="promote")(promote)
+    group.command(name="demote")(demote)
     group.command(name="delete")(delete)
     group.command(name="serve")(serve)
 
@@ -93,6 +99,27 @@ def promote(
     emit(json_mode, {**_facts(found), "alias": alias, "before": before}, render)
 
 
+def demote(
+    name: Name,
+    alias: Annotated[str, typer.Argument(help="The alias that is to stand for nothing.", show_default=False)],
+    store: Store = DEFAULT_STORE,
+    json_mode: JsonOption = False,
+) -> None:
+    """Take an alias away; the version that it stood for stays, and can then be deleted.
+
+    A scheduler that follows the alias keeps the bundle that it has, also over a restart while its cache is there, and
+    counts `refused` until the alias stands for a version again. One without a cache ranks by upstream's scores.
+    """
+    with _open(store, may_make=False) as registry:
+        found = registry.demote(name, alias)
+
+    def render() -> None:
+        print(f"{name} {alias}: none (was {found.version})")
+        note(f"schedulers that follow `{alias}` keep the bundle that they have; new ones get none")
+
+    emit(json_mode, {**_facts(found), "alias": alias, "before": found.version}, render)
+
+
 def delete(
     name: Name,
     which: Annotated[str, typer.Argument(help="A version that has no alias.", show_default=False)],
@@ -119,6 +146,9 @@ def serve(
     ] = None,
     tls_certificate: Annotated[Path | None, typer.Option(help="Serve HTTPS with this certificate (PEM).")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="The certificate's key (PEM).")] = None,
+    make_store: Annotated[
+        bool, typer.Option("--make-store", help="Make the registry where there is none: models may be pushed later.")
+    ] = False,
 ) -> None:
     """Serve the models of a registry over HTTP, read-only, until SIGTERM or Ctrl-C.
 
@@ -135,6 +165,8 @@ def serve(
         tls = Tls(tls_certificate, tls_key)
     elif tls_certificate is not None or tls_key is not None:
         raise InputError("got one of `--tls-certificate` and `--tls-key`, expected both", "give the other one, too")
+    if make_store:
+        _open(store).close()
     with _open(store, is_read_only=True) as registry:
         server = ModelServer(registry, token_file=token_file, host=host, port=port, tls=tls)
         asyncio.run(_serve(server))

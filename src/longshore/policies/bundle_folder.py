@@ -1,5 +1,7 @@
 """Bundles on disk: a folder with a policy's files, read within limits and written whole or not at all."""
 
+import ctypes
+import glob
 import os
 import shutil
 from collections.abc import Mapping
@@ -12,6 +14,8 @@ from longshore.core.weights import MAX_BYTES
 
 _LIMITS = {POLICY_FILE: MAX_POLICY_BYTES, WEIGHTS_FILE: MAX_BYTES}
 _ALL_LIMITS = _LIMITS | {CARD_FILE: MAX_POLICY_BYTES}
+_AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
+"""Linux's AT_FDCWD and RENAME_EXCHANGE."""
 
 
 def is_bundle(folder: Path) -> bool:
@@ -71,7 +75,11 @@ def write_files(folder: Path, files: Mapping[str, bytes], others: frozenset[str]
     """
     known = {*_ALL_LIMITS, *files, *others}
     target = folder.resolve()
-    if target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= known):
+    try:
+        is_taken = target.exists() and not (target.is_dir() and {path.name for path in target.iterdir()} <= known)
+    except OSError as error:  # such as a name that is too long
+        raise InputError(f"cannot use the folder `{folder}`: {error.strerror}", "give another one") from error
+    if is_taken:
         raise InputError(
             f"`{folder}` exists and holds more than a bundle", "give a new folder, or remove that one first"
         )
@@ -82,14 +90,8 @@ def write_files(folder: Path, files: Mapping[str, bytes], others: frozenset[str]
         fresh.mkdir()
         for name, data in files.items():
             _write(fresh / name, data)
-        if target.exists():
-            target.rename(old)
-        try:
-            fresh.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
+        if not (target.exists() and _exchange(fresh, target)):
+            _replace(fresh, target, old)
     except OSError as error:
         raise LongshoreError(
             f"cannot write the bundle `{folder}`: {error.strerror}", "give a folder that you may write to"
@@ -112,10 +114,39 @@ def find_bundles(folder: Path) -> list[Path]:
     return sorted(found)
 
 
+def _exchange(fresh: Path, target: Path) -> bool:
+    """Let two folders change places in one step, so that a kill leaves one of them there; False = not possible here."""
+    try:
+        exchange = ctypes.CDLL(None, use_errno=True).renameat2  # Python has no function for it
+    except (AttributeError, OSError, TypeError):  # not Linux, or a C library without it
+        return False
+    places = (_AT_WORKING_FOLDER, os.fsencode(fresh), _AT_WORKING_FOLDER, os.fsencode(target))
+    return bool(exchange(*places, _RENAME_EXCHANGE) == 0)  # some file systems, such as NFS, refuse
+
+
+def _replace(fresh: Path, target: Path, old: Path) -> None:
+    """Put a folder in the place of another one, in two steps; who is killed in between leaves the old one as `old`."""
+    if target.exists():
+        target.rename(old)
+    try:
+        fresh.rename(target)
+    except OSError:
+        if old.exists():
+            old.rename(target)
+        raise
+
+
 def _check_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        what = "is a file" if folder.exists() else "does not exist"
-        raise InputError(f"the folder `{folder}` {what}, expected a bundle", "a bundle is a folder; name that")
+    if folder.is_dir():
+        return
+    what = "is a file" if folder.exists() else "does not exist"
+    hint = "a bundle is a folder; name that"
+    target = folder.resolve()
+    left = [path for path in target.parent.glob(f".{glob.escape(target.name)}.*.old") if is_bundle(path)]
+    if left and not target.exists():
+        newest = max(left, key=lambda path: path.stat().st_ctime_ns)
+        hint = f"writing it was cut off, and what was there before is `{newest}`: move that to `{folder}`"
+    raise InputError(f"the folder `{folder}` {what}, expected a bundle", hint)
 
 
 def _read_all(folder: Path, limits: Mapping[str, int]) -> dict[str, bytes]:

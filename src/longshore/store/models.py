@@ -1,9 +1,9 @@
 """The registry of models: bundles by name and version beside the decision log, and aliases such as `live`.
 
 A version is never changed: a file's bytes are kept under their SHA-256, once, and pushing what is there already gives
-the version that it has. An alias stands for one version and can be moved, also back. A version that no alias stands for
-can be deleted; its number is not given again. Several processes may push at the same time: each gets a version of its
-own.
+the version that it has. An alias stands for one version and can be moved, also back, and taken away. A version that no
+alias stands for can be deleted; its number is not given again. Several processes may push at the same time: each gets a
+version of its own.
 """
 
 import contextlib
@@ -174,6 +174,27 @@ class ModelRegistry:
             connection.commit()
         return found, before
 
+    def demote(self, name: str, alias: str) -> ModelVersion:
+        """Take an alias away; return the version that it stood for, as it is now.
+
+        Raises:
+            InputError: there is no such model or alias.
+            LongshoreError: the store cannot be written.
+        """
+        with self._worded(), self._engine.connect() as connection:
+            lock(connection)
+            found = _find(connection, name, alias)
+            if alias not in found.aliases:
+                raise InputError(
+                    f"got `{alias}`, which is a version of `{name}`, expected an alias such as `{LIVE}`",
+                    f"`longshore models delete {name} {alias}` forgets a version",
+                )
+            is_it = (MODEL_ALIASES.c.name == name, MODEL_ALIASES.c.alias == alias)
+            connection.execute(sa.delete(MODEL_ALIASES).where(*is_it))
+            found = _find(connection, name, str(found.version))
+            connection.commit()
+        return found
+
     def delete(self, name: str, which: str) -> ModelVersion:
         """Forget a version that no alias stands for, and the files that no other version has; return what it was.
 
@@ -189,7 +210,8 @@ class ModelRegistry:
                 raise InputError(
                     f"version {found.version} of `{name}` has the alias {names}: schedulers that take the model by "
                     "that name would get nothing; expected a version without an alias",
-                    f"`longshore models promote {name} OTHER --alias {found.aliases[0]}` first",
+                    f"first `longshore models promote {name} OTHER --alias {found.aliases[0]}`, or `longshore models "
+                    f"demote {name} {found.aliases[0]}`",
                 )
             _forget(connection, found)
             connection.commit()

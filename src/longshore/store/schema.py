@@ -114,9 +114,11 @@ def store_url(text: str) -> sa.URL:
         return sa.URL.create("sqlite", database=text)
     try:
         return sa.make_url(text)
-    except sa.exc.ArgumentError as error:
+    except (sa.exc.ArgumentError, ValueError) as error:  # a port that is no number is a ValueError
+        scheme = text.partition("://")[0]  # not the rest: a password may be in it
         raise InputError(
-            f"got the store `{text}`, expected a file or a URL", "`decisions.db`, or `postgresql+psycopg://host/name`"
+            f"got a store that begins with `{scheme}://` and is no address, expected a file or a URL",
+            "`decisions.db`, or `postgresql+psycopg://host/name`",
         ) from error
 
 

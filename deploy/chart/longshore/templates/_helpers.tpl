@@ -22,11 +22,16 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{- define "longshore.image" -}}
 {{- $default := ternary "longshore-kube-scheduler" "longshore" (eq .Values.mode "plugin") -}}
-{{- $repository := .Values.image.repository | default $default -}}
-{{- if .Values.image.digest -}}
-{{ $repository }}@{{ .Values.image.digest }}
+{{- include "longshore.imageName" (dict "image" .Values.image "repository" $default "tag" .Chart.AppVersion) -}}
+{{- end -}}
+
+{{/* The name of an image, from its values and from what stands in where those are empty. */}}
+{{- define "longshore.imageName" -}}
+{{- $repository := .image.repository | default .repository -}}
+{{- if .image.digest -}}
+{{ $repository }}@{{ .image.digest }}
 {{- else -}}
-{{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ $repository }}:{{ .image.tag | default .tag }}
 {{- end -}}
 {{- end -}}
 
@@ -47,17 +52,24 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- range $source := list "configMap" "persistentVolumeClaim" "image" -}}
 {{- if index $.Values.model $source -}}{{- $given = append $given $source -}}{{- end -}}
 {{- end -}}
-{{- if .Values.model.registry.url -}}{{- $given = append $given "registry" -}}{{- end -}}
+{{- $registry := include "longshore.registry" . | fromYaml -}}
+{{- if $registry.url -}}{{- $given = append $given "registry" -}}{{- end -}}
 {{- if gt (len $given) 1 -}}
 {{- fail (printf "model: got %s, expected one of them" (join " and " $given)) -}}
 {{- end -}}
 {{- if and .Values.model.registry.url (ne .Values.mode "plugin") -}}
 {{- fail "model.registry: got an address with mode standalone, expected mode plugin: only the plugin fetches models" -}}
 {{- end -}}
-{{- with .Values.model.registry -}}
+{{- with $registry -}}
 {{- if and (hasPrefix "http://" .url) (not .allowPlainHTTP) (not (regexMatch "^http://(localhost|127\\.|\\[::1\\])" .url)) -}}
+{{- if not $.Values.model.registry.url -}}
+{{- fail "registryServer.tlsSecret: got none, expected one, or model.registry.allowPlainHTTP: true" -}}
+{{- end -}}
 {{- fail (printf "model.registry.url: got %s, expected https, or allowPlainHTTP: true" .url) -}}
 {{- end -}}
+{{- end -}}
+{{- if and .Values.registryServer.enabled (gt (int .Values.registryServer.replicas) 1) (not .Values.registryServer.database.secret) -}}
+{{- fail "registryServer.replicas: got several without database.secret, expected 1: a volume is one pod's" -}}
 {{- end -}}
 {{- if and .Values.shadow (ne .Values.mode "plugin") -}}
 {{- fail "shadow: got true with mode standalone, expected mode plugin: only kube-scheduler has a shadow" -}}
@@ -86,9 +98,36 @@ image:
 {{- end -}}
 {{- end -}}
 
+{{/* What of model.registry is in force: where the registry is deployed here and no model is given, it is that one. */}}
+{{- define "longshore.registry" -}}
+{{- $registry := deepCopy .Values.model.registry -}}
+{{- $server := .Values.registryServer -}}
+{{- $isGiven := or $registry.url .Values.model.configMap .Values.model.persistentVolumeClaim .Values.model.image -}}
+{{- if and $server.enabled (eq .Values.mode "plugin") (not $isGiven) -}}
+{{- $host := printf "%s.%s.svc:8090" (include "longshore.registryName" .) .Release.Namespace -}}
+{{- $scheme := ternary "https" "http" (ne $server.tlsSecret "") -}}
+{{- $_ := set $registry "url" (printf "%s://%s/models/%s/live/" $scheme $host $server.model) -}}
+{{- $_ := set $registry "tokenSecret" ($registry.tokenSecret | default $server.tokenSecret) -}}
+{{- if not $registry.caConfigMap -}}{{- $_ := set $registry "caSecret" $server.tlsSecret -}}{{- end -}}
+{{- end -}}
+{{- toYaml $registry -}}
+{{- end -}}
+
+{{- define "longshore.registryName" -}}
+{{- include "longshore.fullname" . }}-registry
+{{- end -}}
+
+{{- define "longshore.registrySelectorLabels" -}}
+{{- include "longshore.selectorLabels" . | replace "component: scheduler" "component: registry" -}}
+{{- end -}}
+
+{{- define "longshore.registryLabels" -}}
+{{- include "longshore.labels" . | replace "component: scheduler" "component: registry" -}}
+{{- end -}}
+
 {{/* The port of the registry's address. */}}
 {{- define "longshore.registryPort" -}}
-{{- $url := urlParse .Values.model.registry.url -}}
+{{- $url := urlParse (include "longshore.registry" . | fromYaml).url -}}
 {{- regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (ternary "443" "80" (eq $url.scheme "https")) -}}
 {{- end -}}
 
@@ -106,12 +145,12 @@ the cluster's own scheduler's. Its name and Longshore's arguments come from the 
 {{- $arguments := (first $profile.pluginConfig).args -}}
 {{- with .Values.decisionLog -}}{{- $_ := set $arguments "decisionLog" . -}}{{- end -}}
 {{- with .Values.readingsFile -}}{{- $_ := set $arguments "readingsFile" . -}}{{- end -}}
-{{- with .Values.model.registry -}}
+{{- with include "longshore.registry" . | fromYaml -}}
 {{- if .url -}}
 {{- $_ := unset $arguments "modelPath" -}}
 {{- $registry := dict "url" .url "cacheFolder" "/var/cache/longshore" "pollInterval" .pollInterval -}}
 {{- if .tokenSecret -}}{{- $_ := set $registry "tokenFile" "/var/run/longshore/token/token" -}}{{- end -}}
-{{- if .caConfigMap -}}{{- $_ := set $registry "caFile" "/var/run/longshore/ca/ca.crt" -}}{{- end -}}
+{{- if or .caConfigMap .caSecret -}}{{- $_ := set $registry "caFile" "/var/run/longshore/ca/ca.crt" -}}{{- end -}}
 {{- if .allowPlainHTTP -}}{{- $_ := set $registry "allowPlainHTTP" true -}}{{- end -}}
 {{- $_ := set $arguments "registry" $registry -}}
 {{- end -}}
