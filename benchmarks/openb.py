@@ -8,7 +8,7 @@
 `train` plays varied mixes of the default list's pods; three trainings for each of three goals go side by side in one
 program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
 part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
-one training after the other, about half an hour each on one core. `select` takes, for each goal, the training that
+one training after the other, four minutes each on an H200. `select` takes, for each goal, the training that
 does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
 `front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
@@ -29,7 +29,7 @@ from safetensors.numpy import load_file, save_file
 jax.config.update("jax_enable_x64", True)
 
 from longshore.evaluation.tables.levels import is_at_level  # noqa: E402
-from longshore.evaluation.tables.openb import find_traces, read_nodes, read_pods  # noqa: E402
+from longshore.evaluation.tables.openb import Nodes, find_traces, read_nodes, read_pods  # noqa: E402
 from longshore.evaluation.tables.problem import Problem, side_by_side  # noqa: E402
 from longshore.policies.bundle_folder import read_folder  # noqa: E402
 from longshore.policies.learned import learned  # noqa: E402
@@ -38,6 +38,7 @@ from longshore.training import filling  # noqa: E402
 from longshore.training.export import versions, write_policy  # noqa: E402
 from longshore.training.filling_bundle import TERMS, envelope_of, make_policy  # noqa: E402
 from longshore.training.filling_refine import Refinement, refine  # noqa: E402
+from longshore.training.mixed_runs import LEVELS  # noqa: E402
 
 SELECTION_SEEDS = range(1000, 1004)
 """Arrival orders by which trainings are chosen; reports are on 42 to 51."""
@@ -65,10 +66,13 @@ PLAN: Sequence[tuple[Mapping[str, filling.Goal], filling.Schedule]] = (
 """All goals on a quarter of the cluster; then some on half of it and on more mixes, which takes the noise out."""
 REFINED_GOALS: Mapping[str, filling.Goal] = {
     "allocation": {"allocated": (0, 0, 3, 3, 3, 10)},
-    "power": {"allocated": (0, 0, 1.5, 1.5, 1.5, 0.5), "watts": (-1, -0.8, -1.2, 0, 0, 0)},
-    "nodes": {"allocated": (0, 0, 40, 2, 0.4, 0.1), "nodes_on": (-6, -2, -1.5, 0, 0, 0)},
+    "power": {"allocated": (0, 0, 2, 2, 1.5, 0.5), "watts": (-3, -0.8, -1.8, 0, 0, 0)},
+    "nodes": {"allocated": (0, 0, 150, 2, 0.4, 0.1), "nodes_on": (-25, -1, -0.7, 0, 0, 0)},
 }
-REFINEMENT = (Refinement(every=8, generations=80, deviation=0.08), Refinement(4, 60, 0.05, mixes=6))
+REFINEMENT = (
+    Refinement(every=4, generations=60, deviation=0.06, population=256, mixes=8),
+    Refinement(every=2, generations=50, deviation=0.03, population=256, mixes=8),
+)
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
 
 
@@ -82,9 +86,9 @@ def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts:
         names = [goal for goal in goals for _ in range(trainings)]
         files = [out / f"{name}.safetensors" for name in _numbered(names)]
         start = [load_file(file) for file in files] if part else None
-        log = _Log(_numbered(names))
+        log = _Log(out, _numbered(names))
         # Parts draw other noise than the ones before them.
-        found = filling.train(
+        filling.train(
             nodes,
             pods,
             sets,
@@ -94,9 +98,7 @@ def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts:
             start,
             log.add,
         )
-        for file, tensors in zip(files, found, strict=True):
-            save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, file)
-        log.write(out / "log.json", seed, repr(schedule), is_first=not part)
+        log.write("log.json", seed, repr(schedule), is_first=not part)
 
 
 def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: int) -> None:
@@ -108,17 +110,16 @@ def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: i
             continue
         goal, number = name.rsplit("-", 1)
         stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in REFINEMENT]
-        log = _Log([name])
-        tensors = refine(nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, load_file(path), log.add)
-        save_file({key: np.asarray(leaf) for key, leaf in tensors.items()}, path)
-        log.write(out / f"{name}.json", seed, repr(REFINEMENT), is_first=True)
+        log = _Log(out, [name])
+        refine(nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, load_file(path), log.add)
+        log.write(f"{name}.json", seed, repr(REFINEMENT), is_first=True)
 
 
 class _Log:
-    """What a training says about itself, also to whoever waits for it."""
+    """What a training says about itself, also to whoever waits for it, and its best tensors so far."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._rows, self._started = names, [], time.monotonic()
+    def __init__(self, out: Path, names: Sequence[str]) -> None:
+        self._out, self._names, self._rows, self._started = out, names, [], time.monotonic()
 
     def add(self, judged: filling.Judged) -> None:
         row = {
@@ -130,8 +131,11 @@ class _Log:
         }
         self._rows.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
+        for name, tensors in zip(self._names, judged.best, strict=True):
+            save_file(tensors, self._out / f"{name}.safetensors")
 
-    def write(self, path: Path, seed: int, schedule: str, *, is_first: bool) -> None:
+    def write(self, name: str, seed: int, schedule: str, *, is_first: bool) -> None:
+        path = self._out / name
         before = {"seconds": 0.0, "schedule": [], "log": []} if is_first else json.loads(path.read_text())
         facts = {
             "seed": seed,
@@ -149,7 +153,8 @@ def select(data: Path, runs: Path, out: Path) -> None:
     problems = {trace: Problem(nodes, read_pods(data, trace)) for trace in find_traces(data)}
     played = {trace: side_by_side([one.run(seed)[0] for seed in SELECTION_SEEDS]) for trace, one in problems.items()}
     best: dict[str, dict[str, np.ndarray]] = {}
-    figures: dict[str, list[dict[str, float]]] = {}
+    chosen: dict[str, dict[str, float]] = {}
+    trainings: dict[str, int] = {}
     for goal in filling.GOALS:
         judged = []
         for path in sorted(runs.glob(f"{goal}-*.safetensors")):
@@ -160,9 +165,10 @@ def select(data: Path, runs: Path, out: Path) -> None:
             ]
             judged.append({key: float(np.mean([one[key] for one in per_trace])) for key in per_trace[0]})
             print(path.name, json.dumps({key: round(value, 4) for key, value in judged[-1].items()}), flush=True)
-        worth = [_worth(goal, one) for one in judged]
+        worth = [_worth(goal, one, nodes) for one in judged]
         best[goal] = load_file(sorted(runs.glob(f"{goal}-*.safetensors"))[int(np.argmax(worth))])
-        figures[goal] = judged
+        chosen[goal] = judged[int(np.argmax(worth))]
+        trainings[goal] = len(judged)
     log = json.loads((runs / "log.json").read_text()) if (runs / "log.json").exists() else {}
     envelope = envelope_of(problems["default"], [filling.scored_by(one) for one in best.values()], SELECTION_SEEDS[0])
     for goal, name in NAMES.items():
@@ -170,18 +176,16 @@ def select(data: Path, runs: Path, out: Path) -> None:
             "learner": "evolution",
             "network": "kinds",
             "workload": "mixes of openb's default pod list",
-            "command": "python benchmarks/openb.py train, then select",
+            "command": "python benchmarks/openb.py train, refine, then select",
             "seed": log.get("seed"),
             "seconds": log.get("seconds"),
             "schedule": log.get("schedule"),
             "note": log.get("note", ""),
             "selection_seeds": list(SELECTION_SEEDS),
-            "trainings": {one: len(found) for one, found in figures.items()},
+            "trainings": trainings,
             "versions": versions(log.get("device", "unknown")),
         }
-        metrics = {
-            f"selection_{key}": value for key, value in max(figures[goal], key=lambda one: _worth(goal, one)).items()
-        }
+        metrics = {f"selection_{key}": value for key, value in chosen[goal].items()}
         (out / name).mkdir(parents=True, exist_ok=True)
         write_policy(out / name, make_policy(name, best, goal, envelope, provenance, metrics))
 
@@ -272,12 +276,19 @@ def _figures(problem: Problem, played: Filling, outcome: Outcome) -> dict[str, f
     return found | {f"nodes_{percent}": at(outcome.nodes_on, percent) for percent in (20, 50, 80)}
 
 
-def _worth(goal: str, found: dict[str, float]) -> float:
-    if goal == "allocation":
-        return found["allocated_100"] + found["allocated_130"] + 2 * (found["allocated_80"] + found["allocated_90"])
-    if goal == "power":
-        return found["allocated_100"] - 100 * sum(found[f"megawatts_added_{percent}"] for percent in (20, 50, 80))
-    return 10 * found["allocated_80"] - sum(found[f"nodes_{percent}"] for percent in (20, 50, 80)) / 10
+def _worth(goal: str, found: Mapping[str, float], nodes: Nodes) -> float:
+    """Weigh what was found on the lists as the refinement weighs it on mixes."""
+    units = {
+        "allocated": ("allocated", 1.0),
+        "watts": ("megawatts_added", 1e9 / nodes.gpu_capacity_milli),
+        "nodes_on": ("nodes", 100 / len(nodes.names)),
+    }
+    return sum(
+        weight * units[name][1] * found[f"{units[name][0]}_{percent}"]
+        for name, weights in REFINED_GOALS[goal].items()
+        for weight, percent in zip(weights, LEVELS, strict=True)
+        if weight
+    )
 
 
 def _model_sets(data: Path) -> list[tuple[str, ...]]:

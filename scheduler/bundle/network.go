@@ -15,8 +15,8 @@ const (
 	Score      = "score"
 )
 
-// NumPodKinds is the width of PodKind: cpu, small share, large share, one GPU, two GPUs, more GPUs.
-const NumPodKinds = 6
+// NumPodKinds is the width of PodKind: cpu, parts of a GPU by quarters, one GPU, two GPUs, up to four, more GPUs.
+const NumPodKinds = 9
 
 // MaxWidth is how wide all values of a network together may be: repeated `concat` would else ask for more memory than
 // there is, from a small file.

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"longshore.dev/scheduler/bundle"
 )
 
 // renewSize is how many stale nodes are computed again at a time.
@@ -15,7 +17,7 @@ const renewSize = 32
 // and what the first layer makes of them.
 type class struct {
 	facts   *podFacts
-	podKind [6]float32
+	podKind [bundle.NumPodKinds]float32
 	frame   uint64
 	tick    uint64
 	used    uint64
@@ -46,16 +48,19 @@ func (s *Scorer) classOf(pod *v1.Pod) (*class, *Problem) {
 }
 
 // kindOf returns 1 for the pod's kind by the GPU that it wants, 0 for the others.
-func kindOf(wants *gpuRequest) (kind [6]float32) {
+func kindOf(wants *gpuRequest) (kind [bundle.NumPodKinds]float32) {
 	switch {
+	case wants.count > 4:
+		kind[8] = 1
+	case wants.count > 2:
+		kind[7] = 1
 	case wants.count > 1:
-		kind[min(wants.count, 3)+2] = 1
+		kind[6] = 1
 	case wants.milli >= wholeGPU:
-		kind[3] = 1
-	case wants.milli >= wholeGPU/2:
-		kind[2] = 1
+		kind[5] = 1
 	case wants.milli >= 1:
-		kind[1] = 1
+		// By quarters of a GPU.
+		kind[1+4*wants.milli/wholeGPU] = 1
 	default:
 		kind[0] = 1
 	}

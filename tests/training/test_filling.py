@@ -16,13 +16,13 @@ from longshore.training.mixed_runs import Results, Runs, draw_runs, on_device, p
 
 jax.config.update("jax_enable_x64", True)
 SETS = (("G2",), ("P100", "T4"))
-SHORT = Schedule((Stage(1, 16, 1.0),), population=24, mixes=2, pool=8, selection=4, judge_every=5)
+SHORT = Schedule((Stage(1, 31, 1.0),), population=32, mixes=4, pool=16, selection=8, judge_every=10)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the files of a small cluster."""
-    return write_small_trace(tmp_path_factory.mktemp("trace"), num_nodes=8)
+    return write_small_trace(tmp_path_factory.mktemp("trace"), num_nodes=12)
 
 
 def train_both(folder: Path, schedule: Schedule, judged: list[Judged]) -> list[Tensors]:
@@ -56,8 +56,8 @@ def test_each_goal_gets_more_of_what_it_asks_for(folder: Path) -> None:
         # What a learner ends with that follows the worst, and what one ends with that follows chance.
         assert own > _worth(GOALS[goal], jax.tree.map(np.negative, tensors), fresh, problem) + 10
         by_chance = [_worth(GOALS[goal], _drawn(tensors, seed), fresh, problem) for seed in range(4)]
-        assert own > np.mean(by_chance) + 5
-    assert [one.generation for one in judged] == [0, 5, 10, 15]
+        assert own > max(by_chance) + 15
+    assert [one.generation for one in judged] == [0, 10, 20, 30]
     assert judged[-1].fitness.shape == (2,)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE, write_small_trace
+from longshore.core.forward import POD_KINDS
 from longshore.core.policy import Policy, check_policy
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem, side_by_side
@@ -30,8 +31,8 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
 def drawn(seed: int) -> Tensors:
     rng = np.random.default_rng(seed)
     return {
-        "score.weight": rng.normal(0, 4, (len(FEATURES), 6)).astype(np.float32),
-        "score.bias": rng.normal(0, 4, 6).astype(np.float32),
+        "score.weight": rng.normal(0, 4, (len(FEATURES), len(POD_KINDS))).astype(np.float32),
+        "score.bias": rng.normal(0, 4, len(POD_KINDS)).astype(np.float32),
     }
 
 

@@ -18,6 +18,7 @@ from longshore.training.mixed_runs import draw_runs, on_device
 jax.config.update("jax_enable_x64", True)
 SETS = (("G2",), ("P100", "T4"))
 SHORT = Refinement(every=1, generations=12, deviation=0.5, population=24, mixes=2, pool=8, selection=4, judge_every=4)
+FRESH = range(SELECTION_SEED + 100, SELECTION_SEED + 112)
 START = {
     WEIGHT: np.random.default_rng(3).normal(0, 3, (len(FEATURES), len(POD_KINDS))).astype(np.float32),
     "score.bias": np.zeros(len(POD_KINDS), np.float32),
@@ -29,14 +30,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_small_trace(tmp_path_factory.mktemp("trace"), num_nodes=12)
 
 
-def refined(folder: Path, stage: Refinement, judged: list[Judged], start: Tensors = START) -> Tensors:
+def refined(folder: Path, stage: Refinement, judged: list[Judged], start: Tensors = START, seed: int = 0) -> Tensors:
     nodes, pods = read_nodes(folder), read_pods(folder, TRACE)
-    return refine(nodes, pods, SETS, GOALS["nodes"], 0, [stage], start, judged.append)
+    return refine(nodes, pods, SETS, GOALS["nodes"], seed, [stage], start, judged.append)
 
 
-def worth(folder: Path, tensors: Tensors) -> float:
+def worth(folder: Path, tensors: Tensors, seeds: range = FRESH) -> float:
     problem = Problem(read_nodes(folder), read_pods(folder, TRACE))
-    fresh = on_device(draw_runs(problem, SETS, range(SELECTION_SEED + 100, SELECTION_SEED + 112), RANGES))
+    fresh = on_device(draw_runs(problem, SETS, seeds, RANGES))
     weights = jax.tree.map(lambda leaf: leaf[0], goal_weights([GOALS["nodes"]]))
     return float(weighed(weights, _play(problem.num_shares, tensors, runs=fresh)).mean())
 
@@ -49,10 +50,18 @@ def test_it_gets_more_of_what_the_goal_asks_for(folder: Path) -> None:
 
 
 def test_what_is_not_better_is_not_kept(folder: Path) -> None:
-    start = refined(folder, SHORT, [])
-    # Steps so large that they lead nowhere: what it began with stays.
-    lost = refined(folder, replace(SHORT, generations=1, deviation=1e6, population=2), [], start)
-    np.testing.assert_array_equal(lost[WEIGHT], start[WEIGHT])
+    start, kept = START, []
+    # Steps so large that they lead anywhere: better at first, and then no longer.
+    lost = replace(SHORT, generations=1, deviation=1e6, population=2)
+    for seed in range(8):
+        before = worth(folder, start, range(SELECTION_SEED, SELECTION_SEED + SHORT.selection))
+        judged: list[Judged] = []
+        found = refined(folder, lost, judged, start, seed)
+        kept.append(np.array_equal(found[WEIGHT], start[WEIGHT]))
+        assert kept[-1] == (judged[0].fitness[0] <= before)
+        np.testing.assert_array_equal(judged[0].best[0][WEIGHT], found[WEIGHT])
+        start = found
+    assert {True, False} == set(kept)
 
 
 def test_the_same_seed_gives_the_same_policy(folder: Path) -> None:

@@ -26,8 +26,18 @@ MAX_WIDTH = 65_536
 """Of all values together: repeated `concat` would else ask for more memory than there is, from a small file."""
 
 
-POD_KINDS = ("cpu", "small share", "large share", "one GPU", "two GPUs", "more GPUs")
-"""Kinds of pods by the GPU that they want: none, less than half of one, a larger part, one, two, more."""
+POD_KINDS = (
+    "cpu",
+    "share below 250",
+    "share below 500",
+    "share below 750",
+    "share below 1000",
+    "one GPU",
+    "two GPUs",
+    "four GPUs",
+    "more GPUs",
+)
+"""Kinds of pods by the GPU that they want: none, parts of one by quarters (in milli), one, two, up to four, more."""
 
 
 _ZERO, _INFINITY = np.float32(0), np.float32(np.inf)

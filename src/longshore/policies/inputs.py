@@ -21,7 +21,9 @@ from longshore.policies.heuristics.base import Heuristic
 LAST_PLACE = 8
 """Places by a heuristic are counted so far; what comes later, and what is infeasible, is all in this one."""
 
-
+_KINDS_FROM_MILLI = (1, *(quarter * WHOLE_GPU_MILLI // 4 for quarter in (1, 2, 3, 4)))
+_KINDS_FROM_COUNT = (2, 3, 5)
+"""From how much on a pod is of the next kind of `core.forward.POD_KINDS`."""
 _NOT_READ = np.zeros(0, np.float32)
 
 
@@ -105,8 +107,9 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
     """Return 1 for the pod's kind of `core.forward.POD_KINDS`, 0 for the others, float32 [..., kinds]."""
     xp = namespace(arrays.state.gpu_used)
     milli, count = wanted(arrays, pod_class)
-    by_milli = (milli[..., None] >= xp.asarray([1, WHOLE_GPU_MILLI // 2, WHOLE_GPU_MILLI])).sum(axis=-1)
-    kind = xp.where(count > 1, xp.minimum(count, 3) + 2, by_milli)
+    by_milli = (milli[..., None] >= xp.asarray(_KINDS_FROM_MILLI)).sum(axis=-1)
+    by_count = (count[..., None] >= xp.asarray(_KINDS_FROM_COUNT)).sum(axis=-1)
+    kind = xp.where(count > 1, len(_KINDS_FROM_MILLI) + by_count, by_milli)
     return (kind[..., None] == xp.arange(len(POD_KINDS))).astype(xp.float32)
 
 

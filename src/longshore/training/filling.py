@@ -98,6 +98,9 @@ class Schedule:
     """Generations between two judgements on those."""
 
 
+Tensors = dict[str, Array]
+
+
 class Judged(NamedTuple):
     """How the trainings stand after a generation."""
 
@@ -105,9 +108,7 @@ class Judged(NamedTuple):
     generation: int
     fitness: Array  # [trainings]; on the mixes of selection
     results: Results  # [trainings, levels]; means over these mixes
-
-
-Tensors = dict[str, Array]
+    best: list[Tensors]  # [trainings]; what would be returned if this were the end
 
 
 class _Ground(NamedTuple):
@@ -166,9 +167,13 @@ def train(
                 fitness = np.asarray(weighed(weights, results).mean(axis=-1))
                 best_fitness, best = _better(best_fitness, best, fitness, state.mean)
                 means = jax.tree.map(lambda leaf: np.asarray(leaf).mean(axis=1), results)
-                on_judged(Judged(number, generation, fitness, means))
+                on_judged(Judged(number, generation, fitness, means, _one_by_one(best, len(goals))))
     assert best is not None
-    return [jax.tree.map(lambda leaf, which=which: np.asarray(leaf[which]), best) for which in range(len(goals))]
+    return _one_by_one(best, len(goals))
+
+
+def _one_by_one(stacked: Tensors, trainings: int) -> list[Tensors]:
+    return [jax.tree.map(lambda leaf, which=which: np.asarray(leaf[which]), stacked) for which in range(trainings)]
 
 
 def _prepare(problem: Problem, model_sets: Sequence[tuple[str, ...]], schedule: Schedule) -> _Ground:

@@ -94,9 +94,13 @@ def refine(
                 if fitness > best_fitness:
                     best, best_fitness = found, float(fitness)
                 means = jax.tree.map(lambda leaf: np.asarray(leaf).mean(axis=0, keepdims=True), results)
-                on_judged(Judged(number, generation, np.asarray(fitness)[None], means))
+                on_judged(Judged(number, generation, np.asarray(fitness)[None], means, [_on_host(best)]))
         start = best
-    return {name: np.asarray(leaf) for name, leaf in start.items()}
+    return _on_host(start)
+
+
+def _on_host(tensors: Tensors) -> Tensors:
+    return {name: np.asarray(leaf) for name, leaf in tensors.items()}
 
 
 def _moved(start: Tensors, basis: Array, steps: Array) -> Tensors:
