@@ -350,7 +350,7 @@ def test_a_network_that_fits_passes():
             [Op("scale", ("rows",), "x", ("pair",)), SCORE], r"expected \(3,\)", id="factors of another width"
         ),
         pytest.param(
-            [Op("mixed", ("rows", "pod_kind"), "x", ("wide", "pair")), SCORE], r"expected \(3, 6\)", id="sets of others"
+            [Op("mixed", ("rows", "pod_kind"), "x", ("wide", "pair")), SCORE], r"expected \(3, 9\)", id="sets of others"
         ),
         pytest.param(
             [Op("mixed", ("rows", "preference"), "x", ("wide", "b")), SCORE], r"and \(2,\)", id="bias of other sets"
