@@ -81,8 +81,10 @@ def test_bench_cluster_that_is_told_to_end_takes_its_cluster_down():
     name = f"speed-{process.pid}-3"
     try:
         assert process.stderr is not None
-        told = iter(process.stderr.readline, "")
-        assert any(line.startswith("1 of 100") for line in told)
+        told = ""
+        while "\n1 of 100" not in told and (line := process.stderr.readline()):
+            told += line
+        assert "\n1 of 100" in told, told
         assert name in cluster_names()
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) != 0

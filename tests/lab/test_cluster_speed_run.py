@@ -1,12 +1,17 @@
 """One measurement of a scheduler: its pods and figures. `tests/cli/test_bench_cluster.py` measures for real."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from longshore.core.errors import LongshoreError
+from longshore.kube.errors import Forbidden
+from longshore.lab import cluster_speed_run
+from longshore.lab.cluster.local import LocalCluster
+from longshore.lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord
 from longshore.lab.cluster_speed_metrics import Histogram
-from longshore.lab.cluster_speed_run import Run, check_fallbacks, exact_quantile, pods
+from longshore.lab.cluster_speed_run import Run, check_fallbacks, counted_page, exact_quantile, pods
 
 
 def run(**changes) -> Run:
@@ -69,3 +74,17 @@ def test_fallbacks_are_none_with_a_bundle_and_all_without():
 def test_fallbacks_that_are_not_as_they_should_be_are_an_error(mode: str, text: str, said: str):
     with pytest.raises(LongshoreError, match=said):
         check_fallbacks(mode, text, 40)
+
+
+async def test_metrics_are_read_again_while_the_scheduler_does_not_know_who_may_ask(monkeypatch: pytest.MonkeyPatch):
+    answers = iter([Forbidden(403, "Forbidden", "not yet"), 'scheduler_schedule_attempts_total{result="scheduled"} 3'])
+
+    async def read_metrics(*_: object) -> str:
+        answer = next(answers)
+        if isinstance(answer, Forbidden):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(cluster_speed_run, "read_metrics", read_metrics)
+    cluster = LocalCluster(Path(), ClusterRecord(options=ClusterOptions()))
+    assert "scheduled" in await counted_page(cluster, PartRecord(name="plugin", command=[]), 3)

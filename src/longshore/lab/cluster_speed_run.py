@@ -19,6 +19,7 @@ from longshore.core.errors import LongshoreError
 from longshore.kube import wire
 from longshore.kube.client import METADATA_ONLY, Client
 from longshore.kube.config import load_identity
+from longshore.kube.errors import Forbidden, Unauthorized
 from longshore.kube.identity import Identity
 from longshore.kube.reflector import Batch, Reflector
 from longshore.kube.resources import Resource
@@ -49,6 +50,7 @@ _QUIET_SHARE, _QUIET_SECONDS = 0.15, 0.5
 _QUIET_SHARE_PER_NODE = 0.0001
 """Of a processor: nodes that say every half minute that they are alive are never quite quiet."""
 _AT_LEAST_SECONDS, _AT_LEAST_PODS_PER_SECOND = 60.0, 10.0
+_METRICS_SECONDS = 30.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -248,7 +250,7 @@ async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int,
     process = cluster.record.parts[part.name].process
     assert process is not None
     used, held = cpu_seconds(process), memory_bytes(process) or 0
-    page = await _page_with(cluster, part, count)
+    page = await counted_page(cluster, part, count)
     first, last = min(moments), max(moments)
     run = Run(mode, cluster.options.nodes, count, last - started, last - first, used, held)
     if mode in (STANDALONE, PLUGIN):
@@ -314,17 +316,21 @@ async def _start_and_watch(
         return started, list(watch.moments.values())
 
 
-async def _page_with(cluster: LocalCluster, part: PartRecord, count: int) -> str:
+async def counted_page(cluster: LocalCluster, part: PartRecord, count: int) -> str:
     """Return the metrics once they show so many pods bound: by this process, and by nobody else."""
     page, found = "", 0.0
 
     async def is_counted() -> bool:
         nonlocal page, found
-        page = await read_metrics(cluster, part)
+        try:
+            page = await read_metrics(cluster, part)
+        except (Unauthorized, Forbidden):
+            # kube-scheduler serves before it has read who may ask; a few pods are bound by then.
+            return False
         found = counter(page, "scheduler_schedule_attempts_total", result="scheduled")
         return found >= count
 
-    if not await api.until(is_counted, 10.0):
+    if not await api.until(is_counted, _METRICS_SECONDS):
         raise LongshoreError(f"{part.name} says that it bound {found:g} pods, expected {count}")
     return page
 
