@@ -205,7 +205,7 @@ async def running(server: ApiServer) -> AsyncIterator[ApiServer]:
         await server.stop()
 
 
-async def until(is_so: Callable[[], bool], what: str = "the condition", seconds: float = 10.0) -> None:
+async def until(is_so: Callable[[], bool], what: str = "the condition", seconds: float = 60.0) -> None:
     """Wait until something is so, and fail if it never is."""
     try:
         async with asyncio.timeout(seconds):
