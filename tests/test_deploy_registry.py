@@ -170,7 +170,8 @@ def status(address: str, authority: Path | None = None, token: str | None = None
     context = None if authority is None else ssl.create_default_context(cafile=authority)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=5, context=context) as it:
+        request = urllib.request.Request(address, headers=headers)
+        with urllib.request.urlopen(request, timeout=30, context=context) as it:
             return int(it.status)
     except urllib.error.HTTPError as error:
         error.close()

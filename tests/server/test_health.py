@@ -15,7 +15,7 @@ from longshore.server.health import Check, HealthServer
 
 def fetch(url: str) -> tuple[int, str, Mapping[str, str]]:
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=30) as answer:
             return answer.status, answer.read().decode(), dict(answer.headers)
     except urllib.error.HTTPError as error:
         with error:
@@ -111,5 +111,5 @@ async def test_a_client_that_never_finishes_does_not_hold_up_close():
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /healthz HTTP/1.1\r\n")
         await writer.drain()
-        await asyncio.wait_for(server.close(), timeout=10)
+        await asyncio.wait_for(server.close(), timeout=60)
         writer.close()

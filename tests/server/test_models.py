@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 def exchange(port: int, path: str, method: str = "GET", **headers: str) -> Answer:
     """Ask over a real port; the path is sent as it is written."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     answer = connection.getresponse()
     found = Answer(answer.status, answer.read(), {name.lower(): value for name, value in answer.getheaders()})

@@ -79,7 +79,7 @@ def test_what_comes_after_close_is_counted_as_lost(store: str):
 def test_records_are_written_soon_without_being_asked(store: str):
     with DecisionLog(store) as log:
         log.add(sample())
-        wait_until(lambda: log.num_written == 1, seconds=5)
+        wait_until(lambda: log.num_written == 1, seconds=60)
 
 
 def test_outcome_goes_into_its_row_before_and_after_it_is_written(store: str):
