@@ -38,6 +38,13 @@ func newCommand() *cobra.Command {
 	slice := command.Flags().Duration("cpu-slice", defaultSlice,
 		"How long a thread may run before another process gets the core, where Linux (6.12 and later) is asked for it; 0 = as the kernel has it.")
 	command.PreRunE = func(*cobra.Command, []string) error { return applySlice(*slice) }
+	// Upstream's help prints its own sections of flags and nothing else.
+	help := command.HelpFunc()
+	command.SetHelpFunc(func(command *cobra.Command, arguments []string) {
+		help(command, arguments)
+		flag := command.Flags().Lookup("cpu-slice")
+		fmt.Fprintf(command.OutOrStdout(), "\nLongshore flags:\n\n      --%s duration\n                %s (default %s)\n", flag.Name, flag.Usage, flag.DefValue)
+	})
 	return command
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"runtime"
 	"strconv"
@@ -58,6 +59,20 @@ func TestASliceThatTheKernelWouldCutIsRefused(t *testing.T) {
 		err := command.PreRunE(command, nil)
 		if err == nil || !strings.Contains(err.Error(), "--cpu-slice") {
 			t.Errorf("%v: got %v, expected a refusal that names the flag", slice, err)
+		}
+	}
+}
+
+func TestHelpNamesOurFlagBesideUpstreams(t *testing.T) {
+	var told bytes.Buffer
+	command := newCommand()
+	command.SetOut(&told)
+	if err := command.Help(); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--leader-elect ", "--cpu-slice duration"} {
+		if !strings.Contains(told.String(), flag) {
+			t.Errorf("the help does not name %q", flag)
 		}
 	}
 }
