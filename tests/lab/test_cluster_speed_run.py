@@ -88,3 +88,14 @@ async def test_metrics_are_read_again_while_the_scheduler_does_not_know_who_may_
     monkeypatch.setattr(cluster_speed_run, "read_metrics", read_metrics)
     cluster = LocalCluster(Path(), ClusterRecord(options=ClusterOptions()))
     assert "scheduled" in await counted_page(cluster, PartRecord(name="plugin", command=[]), 3)
+
+
+async def test_metrics_that_stay_refused_are_told_as_what_they_are(monkeypatch: pytest.MonkeyPatch):
+    async def read_metrics(*_: object) -> str:
+        raise Forbidden(403, "Forbidden", "not for you")
+
+    monkeypatch.setattr(cluster_speed_run, "read_metrics", read_metrics)
+    monkeypatch.setattr(cluster_speed_run, "_METRICS_SECONDS", 0.1)
+    cluster = LocalCluster(Path(), ClusterRecord(options=ClusterOptions()))
+    with pytest.raises(Forbidden, match="not for you"):
+        await counted_page(cluster, PartRecord(name="plugin", command=[]), 3)

@@ -19,7 +19,7 @@ from longshore.core.errors import LongshoreError
 from longshore.kube import wire
 from longshore.kube.client import METADATA_ONLY, Client
 from longshore.kube.config import load_identity
-from longshore.kube.errors import Forbidden, Unauthorized
+from longshore.kube.errors import ApiError, Forbidden, Unauthorized
 from longshore.kube.identity import Identity
 from longshore.kube.reflector import Batch, Reflector
 from longshore.kube.resources import Resource
@@ -319,19 +319,21 @@ async def _start_and_watch(
 async def counted_page(cluster: LocalCluster, part: PartRecord, count: int) -> str:
     """Return the metrics once they show so many pods bound: by this process, and by nobody else."""
     page, found = "", 0.0
+    refusal: ApiError | None = None
 
     async def is_counted() -> bool:
-        nonlocal page, found
+        nonlocal page, found, refusal
         try:
-            page = await read_metrics(cluster, part)
-        except (Unauthorized, Forbidden):
+            page, refusal = await read_metrics(cluster, part), None
+        except (Unauthorized, Forbidden) as error:
             # kube-scheduler serves before it has read who may ask; a few pods are bound by then.
+            refusal = error
             return False
         found = counter(page, "scheduler_schedule_attempts_total", result="scheduled")
         return found >= count
 
     if not await api.until(is_counted, _METRICS_SECONDS):
-        raise LongshoreError(f"{part.name} says that it bound {found:g} pods, expected {count}")
+        raise refusal or LongshoreError(f"{part.name} says that it bound {found:g} pods, expected {count}")
     return page
 
 
