@@ -1,14 +1,15 @@
 """The learned rows of the outside tables: trains the policies, joins them into the bundles, draws their front.
 
     python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
-    python benchmarks/openb.py refine --data DIR --out runs/openb [--only allocation-0,power-0] [--seed 0]
+    python benchmarks/openb.py refine --data DIR --out runs/openb [--only allocation-0,power-0] [--bundle bundles/openb]
     python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
     python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
 
 `train` plays varied mixes of the default list's pods; three trainings for each of three goals go side by side in one
 program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
 part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
-one training after the other, four minutes each on an H200. `select` takes, for each goal, the training that
+one training after the other, four to eight minutes each on an H200; `--bundle` begins from a bundle that is there
+already. `select` takes, for each goal, the training that
 does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
 `front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
@@ -36,7 +37,7 @@ from longshore.policies.learned import learned  # noqa: E402
 from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_all  # noqa: E402
 from longshore.training import filling  # noqa: E402
 from longshore.training.export import versions, write_policy  # noqa: E402
-from longshore.training.filling_bundle import TERMS, envelope_of, make_policy  # noqa: E402
+from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split  # noqa: E402
 from longshore.training.filling_refine import Refinement, refine  # noqa: E402
 from longshore.training.mixed_runs import LEVELS  # noqa: E402
 
@@ -65,14 +66,18 @@ PLAN: Sequence[tuple[Mapping[str, filling.Goal], filling.Schedule]] = (
 )
 """All goals on a quarter of the cluster; then some on half of it and on more mixes, which takes the noise out."""
 REFINED_GOALS: Mapping[str, filling.Goal] = {
-    "allocation": {"allocated": (0, 0, 3, 3, 3, 10)},
+    "allocation": {"allocated": (0, 0, 0.5, 0.5, 2, 10)},
     "power": {"allocated": (0, 0, 2, 2, 1.5, 0.5), "watts": (-3, -0.8, -1.8, 0, 0, 0)},
-    "nodes": {"allocated": (0, 0, 150, 2, 0.4, 0.1), "nodes_on": (-25, -1, -0.7, 0, 0, 0)},
+    "nodes": {"allocated": (0, 0, 200, 2, 0.4, 0.1), "nodes_on": (-30, -0.5, -0.3, 0, 0, 0)},
 }
 REFINEMENT = (
-    Refinement(every=4, generations=60, deviation=0.06, population=256, mixes=8),
-    Refinement(every=2, generations=50, deviation=0.03, population=256, mixes=8),
+    Refinement(every=4, generations=150, deviation=0.05, population=128, mixes=24),
+    Refinement(every=2, generations=40, deviation=0.02, population=128, mixes=24),
 )
+REFINED_BY_LOAD = ("nodes",)
+"""Goals for which an empty and a full cluster get weights of their own: few nodes first, no pod turned away later."""
+STEEPER = (0.0, 0.25, 0.5, 0.75)
+"""How much further apart the weights for an empty and a full cluster are tried, where a training has both."""
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
 
 
@@ -101,8 +106,14 @@ def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts:
         log.write("log.json", seed, repr(schedule), is_first=not part)
 
 
-def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: int) -> None:
-    """Go on from the trainings in OUT, and write over them."""
+def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: int, bundle: Path | None) -> None:
+    """Go on from the trainings in OUT, and write over them; where a bundle is given, from its policies."""
+    if bundle is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        for goal, tensors in split(read_folder(bundle)).items():
+            save_file(
+                {name: np.ascontiguousarray(leaf) for name, leaf in tensors.items()}, out / f"{goal}-0.safetensors"
+            )
     nodes, pods, sets = read_nodes(data), read_pods(data, "default"), _model_sets(data)
     for path in sorted(out.glob("*-*.safetensors")):
         name = path.stem
@@ -111,7 +122,10 @@ def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: i
         goal, number = name.rsplit("-", 1)
         stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in REFINEMENT]
         log = _Log(out, [name])
-        refine(nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, load_file(path), log.add)
+        start = load_file(path)
+        if goal in REFINED_BY_LOAD:
+            start = filling.by_load(start)
+        refine(nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, start, log.add)
         log.write(f"{name}.json", seed, repr(REFINEMENT), is_first=True)
 
 
@@ -157,18 +171,19 @@ def select(data: Path, runs: Path, out: Path) -> None:
     trainings: dict[str, int] = {}
     for goal in filling.GOALS:
         judged = []
-        for path in sorted(runs.glob(f"{goal}-*.safetensors")):
-            tensors = load_file(path)
-            per_trace = [
-                _figures(one, played[trace], _play(tensors, played[trace], one.num_shares))
-                for trace, one in problems.items()
-            ]
-            judged.append({key: float(np.mean([one[key] for one in per_trace])) for key in per_trace[0]})
-            print(path.name, json.dumps({key: round(value, 4) for key, value in judged[-1].items()}), flush=True)
-        worth = [_worth(goal, one, nodes) for one in judged]
-        best[goal] = load_file(sorted(runs.glob(f"{goal}-*.safetensors"))[int(np.argmax(worth))])
-        chosen[goal] = judged[int(np.argmax(worth))]
-        trainings[goal] = len(judged)
+        paths = sorted(runs.glob(f"{goal}-*.safetensors"))
+        for path in paths:
+            for by in STEEPER if goal in REFINED_BY_LOAD else (0.0,):
+                tensors = filling.steeper(load_file(path), by)
+                per_trace = [
+                    _figures(one, played[trace], _play(tensors, played[trace], one.num_shares))
+                    for trace, one in problems.items()
+                ]
+                found = {key: float(np.mean([one[key] for one in per_trace])) for key in per_trace[0]}
+                judged.append((_worth(goal, found, nodes), tensors, found))
+                print(path.name, by, json.dumps({key: round(value, 4) for key, value in found.items()}), flush=True)
+        _, best[goal], chosen[goal] = max(judged, key=lambda one: one[0])
+        trainings[goal] = len(paths)
     log = json.loads((runs / "log.json").read_text()) if (runs / "log.json").exists() else {}
     envelope = envelope_of(problems["default"], [filling.scored_by(one) for one in best.values()], SELECTION_SEEDS[0])
     for goal, name in NAMES.items():
@@ -316,6 +331,7 @@ def main() -> None:
             one.add_argument("--only", default="", help="which trainings, such as allocation-0; all without it")
             one.add_argument("--seed", type=int, default=0)
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
+            one.add_argument("--bundle", type=Path, help="begin from its policies, as training 0 of each goal")
         elif name == "select":
             one.add_argument("--runs", type=Path, required=True)
         else:
@@ -326,7 +342,8 @@ def main() -> None:
         parts = [int(one) for one in given.parts.split(",")]
         train(given.data, given.out, given.trainings, given.seed, given.shorten, parts)
     elif given.command == "refine":
-        refine_all(given.data, given.out, [one for one in given.only.split(",") if one], given.seed, given.shorten)
+        only = [one for one in given.only.split(",") if one]
+        refine_all(given.data, given.out, only, given.seed, given.shorten, given.bundle)
     elif given.command == "select":
         select(given.data, given.runs, given.out)
     else:

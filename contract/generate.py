@@ -27,7 +27,7 @@ from longshore.agents.networks.linear import Linear
 from longshore.agents.networks.mlp import Mlp
 from longshore.core.bundle import CARD_FILE, write_bundle
 from longshore.core.features import feature_specs
-from longshore.core.forward import POD_KINDS, SCORE, Op, needed, tensor_names
+from longshore.core.forward import LOADS, POD_KINDS, SCORE, Op, needed, tensor_names
 from longshore.core.policy import Envelope, Policy, Weight
 from longshore.lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
 from longshore.policies.bundle_folder import read_folder
@@ -37,7 +37,7 @@ REPOSITORY = FOLDER.parent
 CASES_FILE = FOLDER / "cases.jsonl"
 NUM_CASES = 64
 FEATURE_TOLERANCE, SCORE_TOLERANCE = 1e-6, 1e-5
-TRAINED = ("openb", "openb-power")
+TRAINED = ("openb", "openb-power", "openb-nodes")
 """Bundles of the repository that are part of the contract too."""
 
 PREFERENCES: dict[str, dict[str, float]] = {
@@ -60,6 +60,7 @@ def contract_policies() -> dict[str, Policy]:
         "deepsets-dial": _policy("deepsets-dial", DeepSets(width=8), few[:20], terms=("ee", "lb")),
         "gnn": _policy("gnn", Gnn(width=8), few),
         "kinds": _policy("kinds", Kinds(), everything, terms=("fragmentation", "watts")),
+        "kinds-load": _policy("kinds-load", Kinds(by_load=True), few, terms=("fragmentation", "watts")),
         "odd": _odd(few[:10]),
         "table": _table(),
         "mlp": _policy("mlp", Mlp(width=8), few[:12], nodes=FIXED_NODES),
@@ -95,7 +96,7 @@ def _odd(features: tuple[str, ...]) -> Policy:
         Op("scale", ("bent",), "scaled", ("factor",)),
         Op("mean_nodes", ("scaled",), "mean"),
         Op("outer", ("scaled", "mean"), "products"),
-        Op("concat", ("products", "pod_kind", "layer"), "all"),
+        Op("concat", ("products", "pod_kind", "load", "layer"), "all"),
         Op("linear", ("all",), SCORE, ("score.weight", "score.bias")),
     )
     draw = np.random.default_rng(5)
@@ -103,7 +104,7 @@ def _odd(features: tuple[str, ...]) -> Policy:
         "layer.weight": (len(features), 4),
         "layer.bias": (4,),
         "factor": (4,),
-        "score.weight": (16 + len(POD_KINDS) + 4, 1),
+        "score.weight": (16 + len(POD_KINDS) + len(LOADS) + 4, 1),
         "score.bias": (1,),
     }
     return Policy(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from longshore.core.features import feature_specs
-from longshore.core.forward import POD_KINDS, Op
+from longshore.core.forward import LOADS, POD_KINDS, Op
 from longshore.core.policy import Envelope, Interval, Policy, Weight
 
 FEATURES = ("after_cpu_used", "node_is_on", "latency", "is_feasible")
@@ -95,3 +95,20 @@ def make_own(**changes: Any) -> Policy:
         "envelope": Envelope((-1.0,) * len(OWN_FEATURES), (1.0,) * len(OWN_FEATURES)),
     }
     return make_policy(**(fields | changes))
+
+
+def make_by_load(**changes: Any) -> Policy:
+    """Return one of those whose weights also depend on how full the cluster is."""
+    draw = np.random.default_rng(3)
+    sets = len(POD_KINDS) * len(LOADS)
+    fields = {
+        "ops": (
+            Op("outer", ("pod_kind", "load"), "mix"),
+            Op("mixed", ("rows", "mix"), "score", ("weights", "biases")),
+        ),
+        "tensors": {
+            "weights": draw.normal(size=(len(OWN_FEATURES), sets)).astype(np.float32),
+            "biases": draw.normal(size=sets).astype(np.float32),
+        },
+    }
+    return make_own(**(fields | changes))

@@ -12,11 +12,15 @@ const (
 	Prior      = "prior"
 	Preference = "preference"
 	PodKind    = "pod_kind"
+	Load       = "load"
 	Score      = "score"
 )
 
 // NumPodKinds is the width of PodKind: cpu, parts of a GPU by quarters, one GPU, two GPUs, up to four, more GPUs.
 const NumPodKinds = 9
+
+// NumLoads is the width of Load: of the cluster's GPUs, the shares that are free and used.
+const NumLoads = 2
 
 // MaxWidth is how wide all values of a network together may be: repeated `concat` would else ask for more memory than
 // there is, from a small file.
@@ -48,11 +52,12 @@ func checkNetwork(p *Policy, tensors map[string]Tensor) (map[string]Shape, error
 	}
 	shapes := map[string]Shape{
 		Rows: {true, len(p.Features)}, Prior: {true, 0}, Preference: {false, len(p.Preference)}, PodKind: {false, NumPodKinds},
+		Load: {false, NumLoads},
 	}
 	if p.Prior != nil {
 		shapes[Prior] = Shape{true, 1}
 	}
-	inputs := []string{Rows, Prior, Preference, PodKind}
+	inputs := []string{Rows, Prior, Preference, PodKind, Load}
 	total := 0
 	for number, op := range p.Ops {
 		where := fmt.Sprintf("operation %d (`%s`)", number, op.Kind)

@@ -241,6 +241,7 @@ func everyFeature(t testing.TB) *Model {
 		Shapes: map[string]bundle.Shape{
 			bundle.Rows: {IsPerNode: true, Width: count}, "same": {IsPerNode: true, Width: count}, bundle.Score: {IsPerNode: true, Width: 1},
 			bundle.Prior: {IsPerNode: true}, bundle.Preference: {}, bundle.PodKind: {Width: bundle.NumPodKinds},
+			bundle.Load: {Width: bundle.NumLoads},
 		},
 	})
 	if err != nil {
@@ -321,7 +322,10 @@ func contractModels(t testing.TB) map[string]*Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range append(folders, filepath.Join(bundlesFolder, "openb"), filepath.Join(bundlesFolder, "openb-power")) {
+	for _, name := range []string{"openb", "openb-power", "openb-nodes"} {
+		folders = append(folders, filepath.Join(bundlesFolder, name))
+	}
+	for _, folder := range folders {
 		model, err := Load(folder)
 		if err != nil {
 			t.Fatalf("%s: %v", folder, err)

@@ -72,6 +72,7 @@ func newModel(b *bundle.Bundle) (*Model, error) {
 		return nil, err
 	}
 	m.program = compile(b)
+	m.reads.gpus = m.reads.gpus || m.program.readsLoad
 	for i := range m.program.stages {
 		for _, pool := range m.program.stages[i].pools {
 			m.reads.app = m.reads.app || pool.kind == "mean_app"

@@ -48,7 +48,9 @@ type program struct {
 	values []value
 	stages []stage
 	// The numbers of the values that are there from the start, and of the result.
-	rows, preference, podKind, score int
+	rows, preference, podKind, load, score int
+	// readsLoad: scores depend on how full the cluster's GPUs are.
+	readsLoad bool
 	// firstLayer is set where a linear layer alone reads the rows: of these, what depends on the node alone is kept.
 	firstLayer *firstLayer
 	// partials is how much scratch memory a block's pools need.
@@ -75,7 +77,10 @@ func compile(b *bundle.Bundle) *program {
 	c.number(bundle.Prior)
 	p.preference = c.number(bundle.Preference)
 	p.podKind = c.number(bundle.PodKind)
+	p.load = c.number(bundle.Load)
 	ops := c.joinHead(needed(b.Policy.Ops))
+	c.byLoad = madeOf(ops, bundle.Load)
+	p.readsLoad = c.byLoad[bundle.Score]
 	first := c.findFirstLayer(ops)
 	for _, one := range ops {
 		switch {
@@ -98,7 +103,8 @@ func (c *compiler) addMixed(one bundle.Op, ops []bundle.Op) {
 	c.bundle.Shapes[weights] = bundle.Shape{Width: c.bundle.Shapes[one.Inputs[0]].Width + 1}
 	c.add(bundle.Op{Kind: mixKind, Inputs: one.Inputs[1:], Output: weights, Tensors: one.Tensors})
 	number := c.numbers[weights]
-	if one.Inputs[0] == bundle.Rows && len(readersOf(ops, bundle.Rows)) == 1 && c.ready[number] == 0 {
+	isFirst := one.Inputs[0] == bundle.Rows && len(readersOf(ops, bundle.Rows)) == 1
+	if isFirst && c.ready[number] == 0 && !c.byLoad[one.Inputs[1]] {
 		delete(c.numbers, one.Output)
 		c.program.firstLayer = &firstLayer{output: c.number(one.Output), width: 1, weights: number}
 		return
@@ -118,12 +124,23 @@ func readersOf(ops []bundle.Op, names ...string) []bundle.Op {
 	return found
 }
 
+// madeOf returns the values that one of the inputs has a part in.
+func madeOf(ops []bundle.Op, input string) map[string]bool {
+	found := map[string]bool{input: true}
+	for _, one := range ops {
+		found[one.Output] = slices.ContainsFunc(one.Inputs, func(name string) bool { return found[name] })
+	}
+	return found
+}
+
 type compiler struct {
 	bundle  *bundle.Bundle
 	program *program
 	numbers map[string]int
 	// ready is the stage in which a value is first there: for values of the cluster before its nodes' turn.
 	ready []int
+	// byLoad are the values that change with how full the cluster is.
+	byLoad map[string]bool
 }
 
 // number returns a value's number, a new one on first use.

@@ -76,7 +76,7 @@ type Scorer struct {
 	classes map[uint64]*class
 	stale   []int
 	shared  sharedPart
-	settled *class // whose kind of pod the network was last told
+	settled *class // whose kind of pod the network was last told, and how full the cluster is
 	run     run
 
 	// What the parallel parts work on; the functions are made once, since each would cost memory.
@@ -200,7 +200,7 @@ func (s *Scorer) lookAround(pod *v1.Pod) {
 // runStage runs a part of the network: the cluster's values, then the nodes', then pools.
 func (s *Scorer) runStage(ctx context.Context, at int) {
 	one := &s.model.program.stages[at]
-	if at > 0 { // else it depends on the kind of pod alone
+	if at > 0 { // else it is settled already
 		s.run.before(one)
 		if len(one.rows) == 0 && len(one.pools) == 0 {
 			return

@@ -8,12 +8,15 @@ type sharedPart struct {
 	values  []float32 // [nodes, 1 + columns], or ones for a block where there are no columns
 }
 
-// settle tells the network what kind of pod it is about.
+// settle tells the network what kind of pod it is about, and how full the cluster is.
 func (s *Scorer) settle(of *class) {
-	if s.settled == of && of.frame == s.frame {
+	p := s.model.program
+	used := float32(s.facts.gpusUsed)
+	hasLoad := !p.readsLoad || s.run.data[p.load][1] == used
+	if s.settled == of && of.frame == s.frame && hasLoad {
 		return
 	}
-	p := s.model.program
+	copy(s.run.data[p.load], []float32{float32(1 - s.facts.gpusUsed), used})
 	copy(s.run.data[p.preference], s.model.preference)
 	copy(s.run.data[p.podKind], of.podKind[:])
 	s.run.before(&p.stages[0])

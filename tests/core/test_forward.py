@@ -21,6 +21,7 @@ from longshore.core.forward import (
     bind,
     check,
     forward,
+    is_linear_in,
     needed,
     run,
     tensor_names,
@@ -44,6 +45,7 @@ def make_inputs(seed: int, real: int = REAL_NODES, nodes: int = NODES) -> Inputs
         prior=-draw.integers(0, 9, (nodes, 1)).astype(np.float32),
         preference=draw.random(TERMS).astype(np.float32),
         pod_kind=np.eye(len(POD_KINDS), dtype=np.float32)[draw.integers(len(POD_KINDS))],
+        load=np.array([0.75, 0.25], np.float32),
     )
 
 
@@ -59,7 +61,7 @@ VECTOR = np.random.default_rng(2).normal(size=4).astype(np.float32)
 FACTORS = np.array([1.0, -2.0, 0.5], np.float32)
 BY_KIND = np.random.default_rng(4).normal(size=(FEATURES, len(POD_KINDS))).astype(np.float32)
 BIAS_BY_KIND = np.random.default_rng(5).normal(size=len(POD_KINDS)).astype(np.float32)
-PER_NODE = [name for name in Inputs._fields if name not in ("preference", "pod_kind")]
+PER_NODE = [name for name in Inputs._fields if name not in ("preference", "pod_kind", "load")]
 
 
 def by_loop(row: Callable[[Inputs, int], list[float]]) -> Callable[[Inputs], list[list[float]]]:
@@ -416,3 +418,23 @@ def test_a_table_that_does_not_fit_is_refused(changes: dict[str, Array], want: s
     check(ops, tensors, WIDTHS, num_nodes=NODES)
     with pytest.raises(InputError, match=want):
         check(ops, tensors | changes, WIDTHS, num_nodes=NODES)
+
+
+MIX = Op("outer", ("pod_kind", "load"), "mix")
+SCORED = Op("mixed", ("rows", "mix"), "score", ("w", "b"))
+
+
+@pytest.mark.parametrize(
+    ("ops", "want"),
+    [
+        ((MIX, SCORED), True),
+        ((MIX, Op("outer", ("mix", "preference"), "all"), Op("mixed", ("rows", "all"), "score", ("w", "b"))), True),
+        ((Op("outer", ("load", "load"), "mix"), SCORED), False),
+        ((MIX, Op("mixed", ("rows", "mix"), "x", ("w", "b")), Op("relu", ("x",), "score")), False),
+        ((MIX, Op("relu", ("mix",), "bent"), Op("mixed", ("rows", "bent"), "score", ("w", "b"))), False),
+        ((Op("concat", ("rows", "load"), "all"), Op("linear", ("all",), "score", ("w", "b"))), False),
+        ((Op("linear", ("rows",), "score", ("w", "b")),), False),
+    ],
+)
+def test_it_is_known_where_a_score_is_a_sum_over_the_elements_of_a_value(ops: tuple[Op, ...], want: bool):
+    assert is_linear_in("load", ops) == want

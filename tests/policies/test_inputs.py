@@ -20,7 +20,7 @@ from longshore.core.place import place
 from longshore.core.queries import ZONE_KEY
 from longshore.core.snapshot import Service
 from longshore.policies import REGISTRY
-from longshore.policies.inputs import Reads, places, pod_kind, policy_inputs, with_rows
+from longshore.policies.inputs import Reads, load, places, pod_kind, policy_inputs, with_rows
 from uniform import device_clusters, oracle_clusters
 
 FEATURES = ("after_cpu_used", "latency", "is_feasible")
@@ -99,19 +99,22 @@ def test_inputs_are_equal_in_numpy_and_jax(prior: str | None):
         jax_support.assert_same_trees(found._replace(rows=0), want._replace(rows=0))
 
 
-@pytest.mark.parametrize("kind", ["app", "pod_kind"])
+@pytest.mark.parametrize("kind", ["app", "pod_kind", "load"])
 def test_only_what_is_read_is_computed(kind: str):
     cluster = device_clusters(1)[0]
     arrays, pod_class = cluster.encoded.arrays, np.asarray(cluster.pod_class)
     rows = np.zeros((len(arrays.nodes.is_real), 1), np.float32)
-    reads = Reads(app=False, pod_kind=False)._replace(**{kind: True})
+    reads = Reads(app=False, pod_kind=False, load=False)._replace(**{kind: True})
     found = with_rows(rows, arrays, pod_class, arrays.nodes.is_real, None, NO_PREFERENCE, reads)
-    assert [name for name in ("app", "pod_kind") if getattr(found, name).size] == [kind]
+    assert [name for name in ("app", "pod_kind", "load") if getattr(found, name).size] == [kind]
 
 
 def test_what_operations_read_is_found():
-    assert Reads.of((Op("mean_app", ("rows",), "x"),)) == Reads(app=True, pod_kind=False)
-    assert Reads.of((Op("mixed", ("rows", "pod_kind"), "score", ("w", "b")),)) == Reads(app=False, pod_kind=True)
+    assert Reads.of((Op("mean_app", ("rows",), "x"),)) == Reads(app=True, pod_kind=False, load=False)
+    assert Reads.of((Op("mixed", ("rows", "pod_kind"), "score", ("w", "b")),)) == Reads(
+        app=False, pod_kind=True, load=False
+    )
+    assert Reads.of((Op("outer", ("pod_kind", "load"), "mix"),)) == Reads(app=False, pod_kind=True, load=True)
 
 
 def test_rows_are_the_features_asked_for():
@@ -159,6 +162,18 @@ def test_without_any_spread_term_nothing_is_counted():
     feasible = encoded.arrays.nodes.is_real
     found = policy_inputs(encoded.arrays, np.asarray(0), feasible, FEATURES, None, NO_PREFERENCE)
     assert not found.app.any()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "want"), [([], 0.0), ([(2, 0)], 0.0), ([(2, 500), (4, 0)], 1 / 12), ([(1, 1000)], 1.0), ([(0, 0)], 0.0)]
+)
+def test_the_load_is_the_share_of_all_gpus_that_is_in_use(nodes: list[tuple[int, int]], want: float):
+    pods = [make_pod(f"p{place}").gpu(1, used).on(f"n{place}") for place, (_, used) in enumerate(nodes) if used]
+    some = [make_node(f"n{place}").gpu(count, "T4") for place, (count, _) in enumerate(nodes)]
+    arrays = encode(make_snapshot(*some, make_node("plain"), *pods, make_pod("next").gpu(1, 100))).arrays
+    found = load(arrays)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [1 - want, want], atol=1e-7)
 
 
 @pytest.mark.parametrize(

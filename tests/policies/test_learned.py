@@ -18,12 +18,22 @@ from longshore.core.features import feature_specs
 from longshore.core.forward import Op, forward
 from longshore.core.gpu import take_fullest
 from longshore.core.ops import Array
+from longshore.core.place import place
 from longshore.core.policy import Envelope, Policy
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import policy_inputs
 from longshore.policies.learned import learned
-from policy_samples import FEATURES, OWN_FEATURES, make_dial, make_fixed, make_hybrid, make_own, make_policy
+from policy_samples import (
+    FEATURES,
+    OWN_FEATURES,
+    make_by_load,
+    make_dial,
+    make_fixed,
+    make_hybrid,
+    make_own,
+    make_policy,
+)
 from uniform import PADDED_NODES, Cluster, device_clusters
 
 SAMPLES = [
@@ -32,7 +42,15 @@ SAMPLES = [
     pytest.param(make_dial(), id="with a preference"),
     pytest.param(make_fixed(PADDED_NODES), id="of fixed size"),
     pytest.param(make_own(), id="of single nodes"),
+    pytest.param(make_by_load(), id="by load"),
 ]
+OWN = [pytest.param(make_own(), id="any load"), pytest.param(make_by_load(), id="by load")]
+# The score is not a sum of what an empty and a full cluster would give.
+BENT_BY_LOAD = (
+    Op("outer", ("pod_kind", "load"), "mix"),
+    Op("mixed", ("rows", "mix"), "straight", ("weights", "biases")),
+    Op("relu", ("straight",), "score"),
+)
 
 
 def score(heuristic: Heuristic, cluster: Cluster) -> Any:
@@ -125,6 +143,7 @@ def test_a_reloaded_policy_defers_if_it_may(may_defer: bool):
 
 def test_a_policy_of_the_nodes_own_rows_looks_at_one_node_at_a_time():
     assert learned(make_own()).by_node is not None
+    assert learned(make_by_load()).by_node is not None
     assert learned(make_own(tie_tolerance=0.5)).tie_tolerance == 0.5
 
 
@@ -135,6 +154,7 @@ def test_a_policy_of_the_nodes_own_rows_looks_at_one_node_at_a_time():
         pytest.param(make_hybrid("fgd"), id="corrects a heuristic"),
         pytest.param(make_own(features=feature_specs((*OWN_FEATURES[1:], "gpu_size"))), id="reads others' sizes"),
         pytest.param(make_own(may_defer=True), id="may defer"),
+        pytest.param(make_by_load(ops=BENT_BY_LOAD), id="bends what depends on the load"),
     ],
 )
 def test_other_policies_look_at_the_cluster(policy: Policy):
@@ -143,14 +163,31 @@ def test_other_policies_look_at_the_cluster(policy: Policy):
     assert heuristic.may_defer == policy.may_defer
 
 
-def test_scores_of_single_nodes_are_those_of_the_network():
-    policy = make_own()
+@pytest.mark.parametrize("policy", OWN)
+def test_scores_of_single_nodes_are_those_of_the_network(policy: Policy):
     for cluster in device_clusters(16):
         arrays, pod_class = cluster.uniform, np.asarray(cluster.pod_class)
         feasible = filters.feasible(arrays, pod_class)
         inputs = policy_inputs(arrays, pod_class, feasible, OWN_FEATURES, None, np.zeros(0))
         want = forward(policy.ops, policy.tensors, inputs)["score"]
         np.testing.assert_allclose(score(learned(policy), cluster), want, rtol=0, atol=1e-5)
+
+
+def test_what_is_kept_of_a_node_serves_any_load():
+    """The same node, in clusters that are more or less full, has the same facts and another score."""
+    heuristic = learned(make_by_load())
+    encoded = encode(make_snapshot(*[make_node(name).gpu(1, "T4") for name in "ab"], make_pod("p").gpu(1, 400)))
+    arrays, pod_class = encoded.arrays, np.asarray(encoded.class_of(encoded.snapshot.pods[0]))
+    scores, facts = [], []
+    for used in (0, 300, 1000):
+        full = place(arrays, pod_class, np.asarray(1), np.array([used]))
+        facts.append(heuristic.by_node.look(full, pod_class)[0][:, 0])
+        scores.append(float(heuristic.score(full, pod_class, full.nodes.is_real)[0]))
+        share = used / 2000
+        np.testing.assert_allclose(scores[-1], (1 - share) * facts[-1][0] + share * facts[-1][1], atol=1e-5)
+    assert len(set(scores)) == 3
+    np.testing.assert_array_equal(facts[0], facts[1])
+    np.testing.assert_array_equal(facts[0], facts[2])
 
 
 def test_many_classes_on_one_node_score_as_one_class_on_many_nodes():

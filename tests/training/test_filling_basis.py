@@ -10,7 +10,7 @@ from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem
 from longshore.training import filling_basis
 from longshore.training.filling import FEATURES
-from longshore.training.filling_basis import search_basis
+from longshore.training.filling_basis import at_each_load, search_basis
 from longshore.training.mixed_runs import Runs, draw_runs, on_device
 
 jax.config.update("jax_enable_x64", True)
@@ -57,3 +57,13 @@ def test_scores_differ_equally_in_all_directions(problem: Problem, runs: Runs) -
     # At most 1; less only for directions in which nodes hardly differ.
     assert max(spreads) < 1.0001
     assert np.mean(np.array(spreads) > 0.9) > 0.5
+
+
+def test_at_each_load_a_direction_moves_one_end_alone() -> None:
+    basis = np.random.default_rng(2).normal(size=(3, len(FEATURES), len(POD_KINDS))).astype(np.float32)
+    apart = at_each_load(basis)
+    assert apart.shape == (6, len(FEATURES), 2 * len(POD_KINDS))
+    for place, direction in enumerate(basis):
+        for end in range(2):
+            np.testing.assert_array_equal(apart[2 * place + end][:, end::2], direction)
+            assert not apart[2 * place + end][:, 1 - end :: 2].any()

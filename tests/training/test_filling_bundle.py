@@ -15,8 +15,8 @@ from longshore.policies.bundle_folder import read_folder
 from longshore.policies.learned import learned
 from longshore.simulator.filling import fill_all
 from longshore.training.export import write_policy
-from longshore.training.filling import FEATURES, Tensors, scored_by
-from longshore.training.filling_bundle import TERMS, envelope_of, make_policy
+from longshore.training.filling import FEATURES, Tensors, by_load, scored_by, steeper
+from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split
 
 jax.config.update("jax_enable_x64", True)
 
@@ -79,3 +79,46 @@ def test_the_envelope_holds_what_the_features_can_be(policy: Policy) -> None:
     place = FEATURES.index("gpu_wholly_free")
     assert low[place] < 0.01
     assert high[place] > 0.9
+
+
+def test_a_joint_policy_falls_apart_into_what_it_was_made_of(problem: Problem) -> None:
+    """Weights by load come back as such, those that are the same at any load as one set."""
+    by_goal = {goal: drawn(number) for number, goal in enumerate(TERMS)}
+    by_goal["nodes"] = steeper(by_load(by_goal["nodes"]), 0.5)
+    by_goal["nodes"]["score.weight"][:, ::2] += 1.0
+    policy = make_policy("joint", by_goal, "nodes", envelope_of(problem, [], seed=1), {}, {})
+    again = split(policy)
+    assert again.keys() == by_goal.keys()
+    for goal, tensors in by_goal.items():
+        for name, leaf in tensors.items():
+            np.testing.assert_array_equal(again[goal][name], leaf)
+
+
+def test_a_policy_by_load_changes_as_the_cluster_fills(problem: Problem) -> None:
+    first, last = drawn(0), drawn(1)
+    both = by_load(first)
+    for name, leaf in both.items():
+        leaf[..., 1::2] = last[name]
+    runs = side_by_side([problem.run(7)[0]])
+    played = [np.asarray(fill_all(scored_by(one), runs, problem.num_shares).node[0]) for one in (first, last, both)]
+    differs = played[0] != played[2]
+    # It begins as the one for an empty cluster does, and leaves its way later.
+    assert 0 < np.argmax(differs) < len(differs)
+    assert (played[1] != played[2]).any()
+
+
+def test_the_same_weights_at_both_ends_are_the_policy_without_load(problem: Problem) -> None:
+    runs = side_by_side([problem.run(7)[0]])
+    plain, wide = (
+        fill_all(scored_by(one), runs, problem.num_shares).node for one in (drawn(4), steeper(by_load(drawn(4)), 0.5))
+    )
+    np.testing.assert_array_equal(plain, wide)
+
+
+def test_steeper_moves_the_empty_end_away_from_the_full_one() -> None:
+    tensors = {"score.weight": np.zeros((1, 2 * len(POD_KINDS)), np.float32)}
+    tensors["score.weight"][:, ::2] = 4.0
+    moved = steeper(tensors, 0.25)["score.weight"]
+    assert (moved[:, ::2] == 5.0).all()
+    assert not moved[:, 1::2].any()
+    assert (tensors["score.weight"][:, ::2] == 4.0).all()

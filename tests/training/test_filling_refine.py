@@ -11,8 +11,18 @@ from evaluation.tables.small_trace import TRACE, write_small_trace
 from longshore.core.forward import POD_KINDS
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem
-from longshore.training.filling import FEATURES, GOALS, SELECTION_SEED, Judged, Tensors, goal_weights, weighed
-from longshore.training.filling_refine import RANGES, WEIGHT, Refinement, _play, refine
+from longshore.training.filling import (
+    FEATURES,
+    GOALS,
+    SELECTION_SEED,
+    WEIGHT,
+    Judged,
+    Tensors,
+    by_load,
+    goal_weights,
+    weighed,
+)
+from longshore.training.filling_refine import RANGES, Refinement, _equal_say, _play, refine
 from longshore.training.mixed_runs import draw_runs, on_device
 
 jax.config.update("jax_enable_x64", True)
@@ -54,11 +64,10 @@ def test_what_is_not_better_is_not_kept(folder: Path) -> None:
     # Steps so large that they lead anywhere: better at first, and then no longer.
     lost = replace(SHORT, generations=1, deviation=1e6, population=2)
     for seed in range(8):
-        before = worth(folder, start, range(SELECTION_SEED, SELECTION_SEED + SHORT.selection))
         judged: list[Judged] = []
         found = refined(folder, lost, judged, start, seed)
         kept.append(np.array_equal(found[WEIGHT], start[WEIGHT]))
-        assert kept[-1] == (judged[0].fitness[0] <= before)
+        assert kept[-1] == (judged[0].fitness[0] <= 0)
         np.testing.assert_array_equal(judged[0].best[0][WEIGHT], found[WEIGHT])
         start = found
     assert {True, False} == set(kept)
@@ -68,3 +77,24 @@ def test_the_same_seed_gives_the_same_policy(folder: Path) -> None:
     tiny = replace(SHORT, generations=2, population=4, pool=2, selection=2)
     first, second = refined(folder, tiny, []), refined(folder, tiny, [])
     np.testing.assert_array_equal(first[WEIGHT], second[WEIGHT])
+
+
+def test_every_mix_has_the_same_say() -> None:
+    """Two of three mixes prefer the second variant; the third gives far more than they, and does not outvote them."""
+    worth = np.array([[1.0, 5.0, 9000.0], [2.0, 6.0, 7000.0]])
+    found = _equal_say(worth)
+    assert found[1] > found[0]
+    np.testing.assert_allclose(found, _equal_say(worth / [1.0, 1.0, 1000.0]))
+
+
+def test_a_mix_on_which_all_are_equal_says_nothing() -> None:
+    np.testing.assert_allclose(_equal_say(np.array([[1.0, 7.0], [2.0, 7.0]])), [-0.5, 0.5])
+
+
+def test_both_ends_of_a_policy_by_load_are_searched(folder: Path) -> None:
+    found = refined(folder, SHORT, [], by_load(START))
+    moved = found[WEIGHT] - by_load(START)[WEIGHT]
+    assert moved[:, ::2].any()
+    assert moved[:, 1::2].any()
+    assert not np.allclose(moved[:, ::2], moved[:, 1::2])
+    assert worth(folder, found) > worth(folder, START) + 10

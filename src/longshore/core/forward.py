@@ -17,8 +17,8 @@ import numpy as np
 from longshore.core.errors import InputError, UnknownNameError
 from longshore.core.ops import Array, largest_row, namespace, row_product, sum_groups, weighted_sum
 
-ROWS, PRIOR, PREFERENCE, POD_KIND = "rows", "prior", "preference", "pod_kind"
-INPUTS = (ROWS, PRIOR, PREFERENCE, POD_KIND)
+ROWS, PRIOR, PREFERENCE, POD_KIND, LOAD = "rows", "prior", "preference", "pod_kind", "load"
+INPUTS = (ROWS, PRIOR, PREFERENCE, POD_KIND, LOAD)
 """The values that are there before the first operation."""
 SCORE, CONTEXT = "score", "context"
 """Every network writes `score`, [nodes] or [nodes, 1]; those that learn values also `context`, [width]."""
@@ -38,6 +38,8 @@ POD_KINDS = (
     "more GPUs",
 )
 """Kinds of pods by the GPU that they want: none, parts of one by quarters (in milli), one, two, up to four, more."""
+LOADS = ("empty", "full")
+"""The ends between which a cluster is: how much of its GPUs is free, and how much is in use, which sum to 1."""
 
 
 _ZERO, _INFINITY = np.float32(0), np.float32(np.inf)
@@ -66,6 +68,7 @@ class Inputs(NamedTuple):
     prior: Array  # [nodes, 1] float32; minus the node's place by a heuristic, 0 = its choice
     preference: Array  # [terms] float32; weights of the objective's terms, given at run time
     pod_kind: Array = np.zeros(len(POD_KINDS), np.float32)  # [pod kinds] float32; 1 for the pod's, 0 for the others
+    load: Array = np.array([1, 0], np.float32)  # [2] float32; of the cluster's GPUs, the shares that are free and used
 
 
 Tensors = Mapping[str, Array]
@@ -90,7 +93,14 @@ def run(bound: Sequence[Bound], inputs: Inputs, known: Mapping[str, Array] = Map
 
     Values that are `known` are there from the start, for operations that go on from them.
     """
-    values = {ROWS: inputs.rows, PRIOR: inputs.prior, PREFERENCE: inputs.preference, POD_KIND: inputs.pod_kind, **known}
+    values = {
+        ROWS: inputs.rows,
+        PRIOR: inputs.prior,
+        PREFERENCE: inputs.preference,
+        POD_KIND: inputs.pod_kind,
+        LOAD: inputs.load,
+        **known,
+    }
     for operate, names, tensors, output in bound:
         values[output] = operate(list(map(values.__getitem__, names)), tensors, inputs)
     score = values[SCORE]
@@ -306,6 +316,25 @@ def needed(ops: Sequence[Op], output: str = SCORE) -> tuple[Op, ...]:
     return tuple(reversed(kept))
 
 
+def is_linear_in(name: str, ops: Sequence[Op]) -> bool:
+    """Tell whether the score is a sum of what it would be for each element of a value alone, times that element.
+
+    So it is where the value takes part in nothing but the mix of the operation that writes the score.
+    """
+    mixes = {name}
+    for op in ops:
+        read = [given in mixes for given in op.inputs]
+        match op.kind:
+            case "outer" if sum(read) == 1:
+                mixes.add(op.output)
+            case "mixed" if read == [False, True]:
+                if op.output != SCORE:
+                    return False
+            case _ if any(read) or op.output == SCORE:
+                return False
+    return True
+
+
 def tensor_names(ops: Sequence[Op]) -> tuple[str, ...]:
     """Return the tensors that operations read, each once."""
     return tuple(dict.fromkeys(name for op in ops for name in op.tensors))
@@ -333,6 +362,7 @@ def check(
         PRIOR: (True, widths[PRIOR]),
         PREFERENCE: (False, widths[PREFERENCE]),
         POD_KIND: (False, len(POD_KINDS)),
+        LOAD: (False, len(LOADS)),
     }
     total_width = 0
     for number, op in enumerate(ops):

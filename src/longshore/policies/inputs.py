@@ -13,7 +13,7 @@ import numpy as np
 from longshore.core.arrays import ClusterArrays
 from longshore.core.choose import TIE_TOLERANCE
 from longshore.core.features import features as compute_features
-from longshore.core.forward import POD_KIND, POD_KINDS, Inputs, Op
+from longshore.core.forward import LOAD, POD_KIND, POD_KINDS, Inputs, Op
 from longshore.core.gpu import WHOLE_GPU_MILLI, wanted
 from longshore.core.ops import Array, namespace
 from longshore.policies.heuristics.base import Heuristic
@@ -32,11 +32,13 @@ class Reads(NamedTuple):
 
     app: bool = True
     pod_kind: bool = True
+    load: bool = True
 
     @classmethod
     def of(cls, ops: Sequence[Op]) -> "Reads":
         """Look at what operations read."""
-        return cls(any(op.kind == "mean_app" for op in ops), any(POD_KIND in op.inputs for op in ops))
+        app = any(op.kind == "mean_app" for op in ops)
+        return cls(app, *(any(name in op.inputs for op in ops) for name in (POD_KIND, LOAD)))
 
 
 READS_ALL = Reads()
@@ -84,11 +86,12 @@ def with_rows(
         prior=_prior(arrays, pod_class, feasible, prior),
         preference=xp.asarray(preference, xp.float32),
         pod_kind=pod_kind(arrays, pod_class) if reads.pod_kind else _NOT_READ,
+        load=load(arrays) if reads.load else _NOT_READ,
     )
 
 
-def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference: Array) -> Inputs:
-    """Return what a network is told that reads nothing but the nodes' own rows [rows, features]."""
+def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference: Array, load: Array) -> Inputs:
+    """Return what a network is told that reads nothing of the nodes but their own rows [rows, features]."""
     xp = namespace(rows)
     none = xp.zeros((rows.shape[0], 0), xp.float32)
     return Inputs(
@@ -100,6 +103,7 @@ def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference:
         prior=none,
         preference=xp.asarray(preference, xp.float32),
         pod_kind=pod_kind(arrays, pod_class),
+        load=load,
     )
 
 
@@ -111,6 +115,13 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
     by_count = (count[..., None] >= xp.asarray(_KINDS_FROM_COUNT)).sum(axis=-1)
     kind = xp.where(count > 1, len(_KINDS_FROM_MILLI) + by_count, by_milli)
     return (kind[..., None] == xp.arange(len(POD_KINDS))).astype(xp.float32)
+
+
+def load(arrays: ClusterArrays) -> Array:
+    """Return how much of the cluster's GPUs is free, and how much is in use, float32 [2]; without GPUs all is free."""
+    xp = namespace(arrays.state.gpu_used)
+    used = arrays.state.gpu_used.sum() / xp.maximum(arrays.nodes.gpu_capacity.sum(), 1)
+    return xp.stack([1 - used, used]).astype(xp.float32)
 
 
 def places(scores: Array, feasible: Array) -> Array:

@@ -12,15 +12,15 @@ from longshore.core.arrays import ClusterArrays
 from longshore.core.errors import InputError
 from longshore.core.feature_view import View
 from longshore.core.features import Feature, chosen, columns
-from longshore.core.forward import ROW_KINDS, SCORE, Bound, Op, bind, needed, run
+from longshore.core.forward import LOAD, LOADS, ROW_KINDS, SCORE, Bound, Op, bind, is_linear_in, needed, run
 from longshore.core.gpu import Take
 from longshore.core.ops import Array, namespace
 from longshore.core.policy import Policy, weight_values
 from longshore.policies import REGISTRY
 from longshore.policies.column_cache import ColumnCache
 from longshore.policies.heuristics.base import Heuristic
-from longshore.policies.heuristics.by_node import by_node
-from longshore.policies.inputs import Reads, own_inputs, with_rows
+from longshore.policies.heuristics.by_node import by_node, first_fact
+from longshore.policies.inputs import Reads, load, own_inputs, with_rows
 from longshore.policies.row_cache import RowCache, first_layer
 
 
@@ -90,10 +90,23 @@ class _Score:
     def _reads(self) -> Reads:
         return Reads.of(self.ops)
 
+    @property
+    def reads_load(self) -> bool:
+        """Whether the scores depend on how full the cluster is."""
+        return self._reads.load
+
     def facts(self, arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
-        """Return the scores where the pod takes its devices so, float32 [1, nodes]."""
+        """Return the scores where the pod takes its devices so: in any cluster, or in an empty and in a full one.
+
+        float32 [1 or 2, nodes].
+        """
+        xp = namespace(arrays.state.gpu_used)
         rows = columns(View(arrays, pod_class, arrays.nodes.is_real, known_take=take), self._wanted)
-        return run(self._bound, own_inputs(rows, arrays, pod_class, self.preference))[SCORE][None]
+        ends = xp.eye(len(LOADS), dtype=xp.float32)
+        if not self._reads.load:
+            ends = ends[:1]
+        inputs = [own_inputs(rows, arrays, pod_class, self.preference, end) for end in ends]
+        return xp.stack([run(self._bound, one)[SCORE] for one in inputs])
 
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
@@ -121,9 +134,18 @@ def own_rows(
 ) -> Heuristic:
     """Return a network that reads the nodes' own rows alone as a rule that looks at one node at a time."""
     score = _Score(tuple(ops), tensors, tuple(features), prior=None, preference=preference, num_nodes=None)
-    return by_node(score.facts, tie_tolerance=tie_tolerance)
+    return by_node(score.facts, _by_load if score.reads_load else first_fact, tie_tolerance=tie_tolerance)
+
+
+def _by_load(facts: Array, _feasible: Array, arrays: ClusterArrays) -> Array:
+    """Rank by the scores of an empty and of a full cluster, each by how much the cluster is so."""
+    free, used = load(arrays)
+    return free * facts[0] + used * facts[1]
 
 
 def _looks_at_one_node(score: _Score) -> bool:
     has_own_rows = all(feature.is_own for feature in chosen(score.features))
-    return has_own_rows and score.prior is None and all(op.kind in ROW_KINDS for op in score.ops)
+    is_by_rows = all(op.kind in ROW_KINDS for op in score.ops) and (
+        not score.reads_load or is_linear_in(LOAD, score.ops)
+    )
+    return has_own_rows and score.prior is None and is_by_rows

@@ -131,7 +131,7 @@ def _step(
     else:
         row = carry.facts[:, pod_class]
         feasible = feasible & (row[0] > -jnp.inf)
-        scores = policy.by_node.rank(row, feasible)
+        scores = policy.by_node.rank(row, feasible, arrays)
     worth = jnp.where(feasible, scores, -jnp.inf)
     best = worth.max()
     had_room = best > -jnp.inf

@@ -20,7 +20,7 @@ import numpy as np
 from longshore.agents.learners.evolution import Evolution, EvolutionState
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.kinds import Kinds
-from longshore.core.forward import needed
+from longshore.core.forward import LOADS, POD_KINDS, needed
 from longshore.core.ops import Array
 from longshore.evaluation.tables.openb import Nodes, Pods
 from longshore.evaluation.tables.problem import Problem
@@ -55,6 +55,8 @@ FEATURES = (
 """What policies for the tables read: the node itself and what the pod would change there."""
 TIE_TOLERANCE = 1.0
 """Nodes that are nearly as good as the best go by name, which packs pods together. How large scores are is learnt."""
+WEIGHT = "score.weight"
+"""The tensor that decides; what is added to all scores of a decision alike decides nothing."""
 TRAINING_SEED, SELECTION_SEED = 10_000, 20_000
 """Mixes of one purpose never serve the other; the tables' own runs are of other seeds, and of no mix."""
 Goal = Mapping[str, Sequence[float]]
@@ -184,9 +186,27 @@ def _prepare(problem: Problem, model_sets: Sequence[tuple[str, ...]], schedule: 
 
 
 def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
-    """Return tensors as the policy that they are."""
-    ops = needed(Kinds().build(Sizes(len(FEATURES), 0)).ops)
+    """Return tensors as the policy that they are: with weights for each kind of pod, or for each and each load."""
+    network = Kinds(by_load=tensors[WEIGHT].shape[1] > len(POD_KINDS))
+    ops = needed(network.build(Sizes(len(FEATURES), 0)).ops)
     return own_rows(ops, tensors, FEATURES, jnp.zeros(0), tie_tolerance=TIE_TOLERANCE)
+
+
+def by_load(tensors: Tensors) -> Tensors:
+    """Return the same policy with weights of their own for an empty and for a full cluster, equal as yet."""
+    if tensors[WEIGHT].shape[1] > len(POD_KINDS):
+        return tensors
+    return {name: np.repeat(leaf, len(LOADS), axis=-1) for name, leaf in tensors.items()}
+
+
+def steeper(tensors: Tensors, by: float) -> Tensors:
+    """Return a policy whose weights for an empty cluster are further from those for a full one, by so much of it."""
+    if tensors[WEIGHT].shape[1] == len(POD_KINDS):
+        return tensors
+    moved = {name: np.array(leaf) for name, leaf in tensors.items()}
+    for leaf in moved.values():
+        leaf[..., :: len(LOADS)] += by * (leaf[..., :: len(LOADS)] - leaf[..., 1 :: len(LOADS)])
+    return moved
 
 
 @partial(jax.jit, static_argnames=("learner", "num_shares"))

@@ -16,7 +16,7 @@ import numpy as np
 from longshore.core.arrays import ClusterArrays
 from longshore.core.feature_view import View
 from longshore.core.features import chosen, columns
-from longshore.core.forward import POD_KINDS
+from longshore.core.forward import LOADS, POD_KINDS
 from longshore.core.ops import Array
 from longshore.core.place import place
 from longshore.evaluation.tables.problem import is_axis
@@ -54,6 +54,12 @@ def search_basis(runs: Runs, num_shares: int, tensors: Tensors, decisions: int =
             directions.append(np.zeros((size, len(POD_KINDS))))
             directions[-1][:, kind] = direction
     return np.array(directions, np.float32)
+
+
+def at_each_load(basis: Array) -> Array:
+    """Return every direction twice, for the weights of an empty and of a full cluster: [directions, features, sets]."""
+    apart = np.einsum("dfk,ab->dafkb", basis, np.eye(len(LOADS), dtype=np.float32))
+    return apart.reshape(len(LOADS) * len(basis), len(FEATURES), -1)
 
 
 def _directions(covariance: Array) -> Array:

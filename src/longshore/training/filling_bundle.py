@@ -13,13 +13,13 @@ from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.kinds import Kinds
 from longshore.core.feature_view import View
 from longshore.core.features import chosen, columns, feature_specs
-from longshore.core.forward import POD_KINDS, needed, tensor_names
+from longshore.core.forward import LOADS, POD_KINDS, needed, tensor_names
 from longshore.core.place import place
 from longshore.core.policy import Envelope, Interval, Policy, Weight
 from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.filling import fill_all
-from longshore.training.filling import FEATURES, TIE_TOLERANCE, Tensors
+from longshore.training.filling import FEATURES, TIE_TOLERANCE, WEIGHT, Tensors, by_load
 
 TERMS: Mapping[str, str] = {"allocation": "fragmentation", "power": "watts", "nodes": "ee"}
 """The objective's term that each goal stands for, as `--objective` names it."""
@@ -30,13 +30,34 @@ _MANY = 100
 def join(by_goal: Mapping[str, Tensors]) -> Tensors:
     """Return the tensors of one policy whose preference has one term for each goal, in their order.
 
-    The network's mix is (kind of pod) x (term), terms side by side.
+    The network's mix is (kind of pod) x (load) x (term), terms side by side.
     """
-    goals = list(by_goal.values())
+    goals = [by_load(one) for one in by_goal.values()]
     (weight, bias) = sorted(goals[0], key=lambda name: -goals[0][name].ndim)
     weights = np.stack([np.asarray(one[weight]) for one in goals], axis=-1)
     biases = np.stack([np.asarray(one[bias]) for one in goals], axis=-1)
     return {weight: weights.reshape(weights.shape[0], -1), bias: biases.reshape(-1)}
+
+
+def split(policy: Policy) -> dict[str, Tensors]:
+    """Return the tensors of every goal of a joint policy, as trainings go on from them: the reverse of `join`."""
+    names = {term: goal for goal, term in TERMS.items()}
+    goals = [names[one.term] for one in policy.preference]
+    return {
+        goal: _without_load(
+            {name: leaf.reshape(*leaf.shape[:-1], -1, len(goals))[..., which] for name, leaf in policy.tensors.items()}
+        )
+        for which, goal in enumerate(goals)
+    }
+
+
+def _without_load(tensors: Tensors) -> Tensors:
+    """Return one set of weights for each kind of pod where an empty and a full cluster have the same."""
+    if tensors[WEIGHT].shape[1] == len(POD_KINDS):
+        return tensors
+    ends = [{name: leaf[..., end :: len(LOADS)] for name, leaf in tensors.items()} for end in range(len(LOADS))]
+    is_same = all(np.array_equal(ends[0][name], ends[1][name]) for name in tensors)
+    return ends[0] if is_same else tensors
 
 
 def make_policy(
@@ -48,11 +69,11 @@ def make_policy(
     metrics: Mapping[str, float | Interval],
 ) -> Policy:
     """Return the joint policy with its dial set to one goal."""
-    network = Kinds().build(Sizes(len(FEATURES), 0, len(by_goal)))
+    network = Kinds(by_load=True).build(Sizes(len(FEATURES), 0, len(by_goal)))
     ops = needed(network.ops)
     joined = join(by_goal)
     assert joined.keys() == set(tensor_names(ops))
-    assert joined[max(joined, key=lambda key: joined[key].ndim)].shape == (len(FEATURES), len(POD_KINDS) * len(by_goal))
+    assert joined[WEIGHT].shape == (len(FEATURES), len(POD_KINDS) * len(LOADS) * len(by_goal))
     return Policy(
         name=name,
         features=feature_specs(FEATURES),

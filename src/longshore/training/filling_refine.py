@@ -3,6 +3,10 @@
 `training.filling` begins from nothing, many trainings at once, and needs a GPU for it. From where it ends, a search by
 covariance (`training.covariance`) in whitened directions (`training.filling_basis`) goes on better: 60 generations of
 it, minutes on one core, find what hundreds did not. It plays mixes whose pods come about as often as in the list.
+
+Every mix has the same say: on each, variants count by how far they are from its mean, in its own standard deviations.
+Else mixes with pods that are bound to GPU models, where a variant easily gains or loses a point, would hide the
+hundredths of all others.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +25,7 @@ from longshore.training.covariance import CovarianceSearch
 from longshore.training.filling import (
     SELECTION_SEED,
     TRAINING_SEED,
+    WEIGHT,
     Goal,
     Judged,
     Tensors,
@@ -28,14 +33,15 @@ from longshore.training.filling import (
     scored_by,
     weighed,
 )
-from longshore.training.filling_basis import search_basis
+from longshore.training.filling_basis import at_each_load, search_basis
 from longshore.training.mixed_runs import Results, Runs, draw_runs, every, on_device, play, some
 
-RANGES = MixRanges(evenness=(4.0, 60.0))
-"""Mixes with other shares of each group of pods, and within a group shapes about as frequent as in the list."""
+RANGES = MixRanges(evenness=(15.0, 80.0), constrained=(-1.0, 0.35))
+"""Mixes with other shares of each group of pods, and within a group shapes about as frequent as in the list.
+
+Fewer are bound to GPU models than where a training begins: what such mixes ask for is soon learnt, and outweighs the
+last hundredths of the others."""
 BASIS_SEED = 30_000
-WEIGHT = "score.weight"
-"""The tensor that is searched; what is added to all scores of a decision alike decides nothing."""
 _BASIS_RUNS = 6
 
 
@@ -69,11 +75,16 @@ def refine(
     start: Tensors,
     on_judged: Callable[[Judged], None] = lambda _: None,
 ) -> Tensors:
-    """Return better tensors for a goal than `start`, or `start`; arguments as of `training.filling.train`."""
+    """Return better tensors for a goal than `start`, or `start`; arguments as of `training.filling.train`.
+
+    Where `start` has weights for an empty and for a full cluster, both are searched.
+    """
     weights: Results = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), goal_weights([goal]))
     small = Problem(every(nodes, stages[0].every), pods)
     drawn = draw_runs(small, model_sets, range(BASIS_SEED, BASIS_SEED + _BASIS_RUNS), RANGES)
     basis = search_basis(on_device(drawn), small.num_shares, start)
+    if start[WEIGHT].shape[1] > basis.shape[2]:
+        basis = at_each_load(basis)
     rng = np.random.default_rng(seed)
     for number, stage in enumerate(stages):
         problem = Problem(every(nodes, stage.every), pods)
@@ -81,22 +92,36 @@ def refine(
             on_device(draw_runs(problem, model_sets, range(first, first + many), RANGES))
             for first, many in ((TRAINING_SEED, stage.pool), (SELECTION_SEED, stage.selection))
         )
-        judge = partial(_play, problem.num_shares, runs=judges)
-        best, best_fitness = start, float(weighed(weights, judge(start)).mean())
         search = CovarianceSearch(len(basis), stage.population, stage.deviation, rng)
+        worth = partial(_worth, problem.num_shares, start, basis, weights=weights)
+        judge = partial(_play, problem.num_shares, runs=judges)
+        first = weighed(weights, judge(start))
+        scale = _deviation(np.asarray(worth(search.ask(), runs=judges)))
+        best, best_fitness = start, 0.0
         for generation in range(stage.generations):
             chosen = some(mixes, jnp.asarray(rng.choice(stage.pool, stage.mixes, replace=False)))
-            search.tell(np.asarray(_worth(problem.num_shares, start, basis, search.ask(), chosen, weights)))
+            search.tell(_equal_say(np.asarray(worth(search.ask(), runs=chosen))))
             if (generation + 1) % stage.judge_every == 0 or generation == stage.generations - 1:
                 found = _moved(start, basis, search.mean)
                 results = judge(found)
-                fitness = weighed(weights, results).mean()
+                fitness = np.mean((np.asarray(weighed(weights, results)) - first) / scale)
                 if fitness > best_fitness:
                     best, best_fitness = found, float(fitness)
                 means = jax.tree.map(lambda leaf: np.asarray(leaf).mean(axis=0, keepdims=True), results)
                 on_judged(Judged(number, generation, np.asarray(fitness)[None], means, [_on_host(best)]))
         start = best
     return _on_host(start)
+
+
+def _equal_say(worth: Array) -> Array:
+    """Return how good variants are [variants], from their worth [variants, mixes]: in deviations from a mix's mean."""
+    return ((worth - worth.mean(axis=0)) / _deviation(worth)).mean(axis=1)
+
+
+def _deviation(worth: Array) -> Array:
+    """Return by how much variants differ on each mix [mixes], from [variants, mixes]; 1 where they do not."""
+    deviation = worth.std(axis=0)
+    return np.where(deviation > 0, deviation, 1.0)
 
 
 def _on_host(tensors: Tensors) -> Tensors:
@@ -114,11 +139,11 @@ def _play(num_shares: int, tensors: Tensors, *, runs: Runs) -> Results:
 
 
 @partial(jax.jit, static_argnames=("num_shares",))
-def _worth(num_shares: int, start: Tensors, basis: Array, variants: Array, runs: Runs, weights: Results) -> Array:
-    """Return what every variant is worth on some runs [variants]."""
+def _worth(num_shares: int, start: Tensors, basis: Array, variants: Array, *, runs: Runs, weights: Results) -> Array:
+    """Return what every variant is worth on each of some runs [variants, runs]."""
 
     def worth(steps: Array) -> Array:
-        return weighed(weights, play(scored_by(_moved(start, basis, steps)), runs, num_shares)).mean()
+        return weighed(weights, play(scored_by(_moved(start, basis, steps)), runs, num_shares))
 
     # A processor's cache holds the runs of one variant; a GPU wants all of them at once.
     at_once = 1 if jax.default_backend() == "cpu" else len(variants)

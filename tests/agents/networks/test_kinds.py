@@ -12,6 +12,7 @@ from longshore.core.ops import Array
 NODES, TERMS = 4, 2
 BLUEPRINT = Kinds().build(Sizes(len(FEATURES), NODES))
 DIAL = Kinds().build(Sizes(len(FEATURES), NODES, terms=TERMS))
+BY_LOAD = Kinds(by_load=True).build(Sizes(len(FEATURES), NODES, terms=TERMS))
 every_kind = pytest.mark.parametrize("kind", range(len(POD_KINDS)), ids=POD_KINDS)
 
 
@@ -50,6 +51,17 @@ def test_a_preference_mixes_what_its_terms_would_score_alone(kind: int) -> None:
     )
     assert not np.allclose(first, second)
     np.testing.assert_allclose(both, 0.25 * first + 0.75 * second, rtol=1e-5, atol=1e-6)
+
+
+@every_kind
+def test_a_load_mixes_what_an_empty_and_a_full_cluster_would_score(kind: int) -> None:
+    tensors, inputs = drawn(BY_LOAD), inputs_of_kind(kind, (0.25, 0.75))
+    empty, full, between = (
+        scores(tensors, inputs._replace(load=np.array(load, np.float32)), BY_LOAD)
+        for load in ((1.0, 0.0), (0.0, 1.0), (0.3, 0.7))
+    )
+    assert not np.allclose(empty, full)
+    np.testing.assert_allclose(between, 0.3 * empty + 0.7 * full, rtol=1e-5, atol=1e-6)
 
 
 def test_every_kind_has_weights_for_every_term() -> None:

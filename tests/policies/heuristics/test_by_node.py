@@ -45,7 +45,7 @@ def test_the_score_is_the_rank_of_the_facts(name: str, seed: int) -> None:
     for pod_class in range(len(arrays.classes.request)):
         mask = feasible(arrays, pod_class)
         facts = heuristic.by_node.look(arrays, np.asarray(pod_class))[0]
-        want = heuristic.by_node.rank(facts, mask)
+        want = heuristic.by_node.rank(facts, mask, arrays)
         np.testing.assert_array_equal(heuristic.score(arrays, np.asarray(pod_class), mask)[mask], want[mask])
 
 

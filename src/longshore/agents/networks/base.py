@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from longshore.core.forward import CONTEXT, POD_KIND, POD_KINDS, PREFERENCE, PRIOR, ROWS, SCORE, Op
+from longshore.core.forward import CONTEXT, LOAD, LOADS, POD_KIND, POD_KINDS, PREFERENCE, PRIOR, ROWS, SCORE, Op
 from longshore.core.ops import Array
 
 VALUE = "value"
@@ -75,7 +75,8 @@ class Builder:
     width: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.width |= {ROWS: self.sizes.features, PREFERENCE: self.sizes.terms, PRIOR: 1, POD_KIND: len(POD_KINDS)}
+        self.width |= {ROWS: self.sizes.features, PREFERENCE: self.sizes.terms, PRIOR: 1}
+        self.width |= {POD_KIND: len(POD_KINDS), LOAD: len(LOADS)}
 
     def start(self) -> str:
         """Return the value that a network begins with: the rows and, where there is a dial, its weights."""

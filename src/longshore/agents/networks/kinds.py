@@ -8,7 +8,7 @@ objective are given at run time, the sets of weights are mixed by them. It looks
 from dataclasses import dataclass
 
 from longshore.agents.networks.base import Blueprint, Builder, Sizes
-from longshore.core.forward import POD_KIND, PREFERENCE, ROWS, SCORE
+from longshore.core.forward import LOAD, POD_KIND, PREFERENCE, ROWS, SCORE
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,13 @@ class Kinds:
 
     gain: float = 1e-4
     """How large the weights are at the start, before anything is learnt."""
+    by_load: bool = False
+    """Weights of their own for an empty and for a full cluster; in between they are mixed by how full its GPUs are."""
 
     def build(self, sizes: Sizes) -> Blueprint:
         """Return the network."""
         builder = Builder(sizes)
-        mix = builder.outer("mix", POD_KIND, PREFERENCE) if sizes.terms else POD_KIND
+        mix = builder.outer("kind_and_load", POD_KIND, LOAD) if self.by_load else POD_KIND
+        mix = builder.outer("mix", mix, PREFERENCE) if sizes.terms else mix
         score = builder.mixed(builder.unfinished, ROWS, mix, gain=self.gain, name=SCORE)
         return builder.finish_scored(score, builder.pool("mean_nodes", "mean", ROWS))

@@ -21,11 +21,11 @@ Facts = Callable[[ClusterArrays, Array, Take], Array]
 the arrays hold a single node, [classes]; the answer is [facts, classes] then. Rules that pick a device are also asked
 about all devices at once: what is taken is [devices, nodes] then, and so is each fact."""
 
-Rank = Callable[[Array, Array], Array]
-"""(facts [facts, nodes], feasible [nodes]) -> score [nodes]."""
+Rank = Callable[[Array, Array, ClusterArrays], Array]
+"""(facts [facts, nodes], feasible [nodes], the cluster) -> score [nodes]."""
 
 
-def first_fact(facts: Array, _feasible: Array) -> Array:
+def first_fact(facts: Array, _feasible: Array, _arrays: ClusterArrays) -> Array:
     """Rank by the first fact alone."""
     return facts[0]
 
@@ -54,7 +54,7 @@ class ByNode:
 
     def score(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes for one pod [nodes]."""
-        return self.rank(self.look(arrays, pod_class)[0], feasible)
+        return self.rank(self.look(arrays, pod_class)[0], feasible, arrays)
 
     def devices(self, arrays: ClusterArrays, pod_class: Array) -> Array:
         """Return the milli that the pod takes from every device [nodes, devices]."""

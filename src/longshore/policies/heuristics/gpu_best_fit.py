@@ -28,7 +28,7 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     return raw.astype(float)[None]
 
 
-def rank(facts: Array, feasible: Array) -> Array:
+def rank(facts: Array, feasible: Array, _arrays: ClusterArrays) -> Array:
     """Return [nodes], whole numbers in 0..100 on feasible nodes."""
     xp = namespace(facts)
     raw = facts[0].astype(xp.int64)

@@ -27,8 +27,8 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     return xp.stack([score, xp.broadcast_to(pwr_node_watts(arrays) - after, score.shape)])
 
 
-def _rank(of_watts: int) -> Callable[[Array, Array], Array]:
-    def rank(facts: Array, feasible: Array) -> Array:
+def _rank(of_watts: int) -> Callable[[Array, Array, ClusterArrays], Array]:
+    def rank(facts: Array, feasible: Array, _arrays: ClusterArrays) -> Array:
         xp = namespace(facts)
         score, saved = facts
         lowest = xp.where(feasible, saved, _BEYOND).min()
