@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The outside tables: `benchmarks/tables.sh DATA [OUT]`, where DATA is the folder of the openb trace. POLICIES adds
-# bundles: `POLICIES=bundles/openb benchmarks/tables.sh DATA`. Pages are written from what it leaves in OUT.
+# The outside tables: `benchmarks/tables.sh DATA [OUT]`, where DATA is the folder of the openb trace. POLICIES says which
+# bundles stand beside the baselines, the repository's own by default. Pages are written from what it leaves in OUT.
 set -euo pipefail
 data="${1:?usage: benchmarks/tables.sh DATA [OUT]}"
 out="${2:-build/tables}"
-more="${POLICIES:+,$POLICIES}"
+bundles="${POLICIES-bundles/openb,bundles/openb-power,bundles/openb-nodes}"
+more="${bundles:+,$bundles}"
 mkdir -p "$out"
 published="random,dot-product,gpu-clustering,gpu-packing,gpu-best-fit,fgd"
 longshore table fgd --data "$data" --policies "$published,fgd-u$more" --bounds --json >"$out/fgd.json"
