@@ -127,6 +127,13 @@ func TestParseRefusesBadPolicies(t *testing.T) {
 		"an unknown operation":     {map[string]any{"ops": []any{op("dream", []string{"rows"}, []string{"score.weight", "score.bias"})}}, "no such operation"},
 		"no operation":             {map[string]any{"ops": []any{}}, "do not belong"},
 		"a value from nowhere":     {map[string]any{"ops": []any{op("linear", []string{"x"}, []string{"score.weight", "score.bias"})}}, "nothing before it writes"},
+		"a value written twice": {map[string]any{"ops": []any{
+			op("relu", []string{"rows"}, []string{}), op("linear", []string{"rows"}, []string{"score.weight", "score.bias"}),
+		}}, "which an operation before it writes"},
+		"the load written": {map[string]any{"ops": []any{
+			map[string]any{"kind": "relu", "inputs": []string{"rows"}, "output": "load", "tensors": []string{}},
+			op("linear", []string{"rows"}, []string{"score.weight", "score.bias"}),
+		}}, "which is an input"},
 		"tensors of another shape": {map[string]any{"ops": []any{op("linear", []string{"pod_kind"}, []string{"score.weight", "score.bias"})}}, "got tensors"},
 		"a tensor that is missing": {map[string]any{"ops": []any{op("linear", []string{"rows"}, []string{"a", "b"})}}, "lack `a`"},
 	}

@@ -64,8 +64,10 @@ func checkNetwork(p *Policy, tensors map[string]Tensor) (map[string]Shape, error
 		if err := checkNames(where, op, shapes, tensors); err != nil {
 			return nil, err
 		}
-		if slices.Contains(inputs, op.Output) {
+		if _, isWritten := shapes[op.Output]; slices.Contains(inputs, op.Output) {
 			return nil, errorf(mixedHint, "%s: writes `%s`, which is an input", where, op.Output)
+		} else if isWritten {
+			return nil, errorf(mixedHint, "%s: writes `%s`, which an operation before it writes", where, op.Output)
 		}
 		shape, err := shapeOf(where, op, shapes, tensors, p.NumNodes)
 		if err != nil {

@@ -97,7 +97,7 @@ func compile(b *bundle.Bundle) *program {
 }
 
 // addMixed adds `mixed` where all nodes share the mix. On the rows alone, and with a mix that only the kind of pod
-// decides, it is a first layer.
+// decides and not the load, it is a first layer.
 func (c *compiler) addMixed(one bundle.Op, ops []bundle.Op) {
 	weights := "the weights of " + one.Output
 	c.bundle.Shapes[weights] = bundle.Shape{Width: c.bundle.Shapes[one.Inputs[0]].Width + 1}
@@ -105,7 +105,6 @@ func (c *compiler) addMixed(one bundle.Op, ops []bundle.Op) {
 	number := c.numbers[weights]
 	isFirst := one.Inputs[0] == bundle.Rows && len(readersOf(ops, bundle.Rows)) == 1
 	if isFirst && c.ready[number] == 0 && !c.byLoad[one.Inputs[1]] {
-		delete(c.numbers, one.Output)
 		c.program.firstLayer = &firstLayer{output: c.number(one.Output), width: 1, weights: number}
 		return
 	}
@@ -213,7 +212,6 @@ func (c *compiler) add(source bundle.Op) {
 		one.inputs = append(one.inputs, number)
 		at = max(at, c.ready[number])
 	}
-	delete(c.numbers, source.Output) // a name that is written again is another value
 	one.output = c.number(source.Output)
 	c.takeTensors(&one, source)
 	for len(p.stages) < at+2 {

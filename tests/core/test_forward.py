@@ -363,6 +363,12 @@ def test_a_network_that_fits_passes():
             id="products too wide",
         ),
         pytest.param([Op("relu", ("rows",), "pod_kind"), SCORE], "which is an input", id="writes the pod's kind"),
+        pytest.param([Op("relu", ("rows",), "load"), SCORE], "which is an input", id="writes the load"),
+        pytest.param(
+            [Op("relu", ("rows",), "a"), Op("tanh", ("a",), "a"), SCORE],
+            "an operation before it writes",
+            id="writes twice",
+        ),
         pytest.param([Op("add", ("rows", "prior"), "x"), SCORE], "expected equal ones", id="sum of unequal widths"),
         *(
             pytest.param([Op(kind, ("preference",), "x"), SCORE], "expected one per node", id=f"{kind} of the cluster")

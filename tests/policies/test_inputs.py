@@ -176,6 +176,16 @@ def test_the_load_is_the_share_of_all_gpus_that_is_in_use(nodes: list[tuple[int,
     np.testing.assert_allclose(found, [1 - want, want], atol=1e-7)
 
 
+def test_gpus_of_nodes_that_are_not_there_do_not_count():
+    arrays = encode(
+        make_snapshot(*[make_node(name).gpu(2, "T4") for name in "ab"], make_pod("p").gpu(1).on("a"))
+    ).arrays
+    is_real = arrays.nodes.is_real.copy()
+    is_real[1] = False
+    without = arrays._replace(nodes=arrays.nodes._replace(is_real=is_real))
+    np.testing.assert_allclose([load(arrays)[1], load(without)[1]], [0.25, 0.5])
+
+
 @pytest.mark.parametrize(
     ("count", "milli", "want"),
     [

@@ -91,6 +91,12 @@ def test_a_mix_on_which_all_are_equal_says_nothing() -> None:
     np.testing.assert_allclose(_equal_say(np.array([[1.0, 7.0], [2.0, 7.0]])), [-0.5, 0.5])
 
 
+def test_a_variant_without_a_number_is_the_worst_and_spoils_no_other() -> None:
+    found = _equal_say(np.array([[1.0, 7.0], [2.0, 8.0], [np.nan, 9.0]]))
+    assert np.isnan(found[2])
+    np.testing.assert_allclose(found[:2], [-1.11237, 0.5], atol=1e-4)
+
+
 def test_both_ends_of_a_policy_by_load_are_searched(folder: Path) -> None:
     found = refined(folder, SHORT, [], by_load(START))
     moved = found[WEIGHT] - by_load(START)[WEIGHT]

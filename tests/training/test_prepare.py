@@ -122,3 +122,10 @@ def test_updates_and_chunks_make_up_the_steps() -> None:
 def test_a_population_ends_by_its_generations() -> None:
     prepared = prepare(tiny_plan("evolution", learner_config={"generations": 12}, evaluations=4))
     assert (prepared.program.updates, prepared.chunks, prepared.steps) == (3, 4, 0)
+
+
+def test_weights_by_load_need_gpus() -> None:
+    plan = tiny_plan("evolution", network="kinds", network_config={"by_load": True})
+    with pytest.raises(InputError, match="have no GPUs"):
+        prepare(plan)
+    assert prepare(replace(plan, network_config={})).program.blueprint.ops

@@ -378,8 +378,9 @@ def check(
         for name, known in [*((name, shapes) for name in op.inputs), *((name, tensors) for name in op.tensors)]:
             if name not in known:
                 raise InputError(f"{where}: reads `{name}`, which nothing before it writes")
-        if op.output in INPUTS:
-            raise InputError(f"{where}: writes `{op.output}`, which is an input")
+        if op.output in shapes:
+            what = "is an input" if op.output in INPUTS else "an operation before it writes"
+            raise InputError(f"{where}: writes `{op.output}`, which {what}")
         shapes[op.output] = _shape(where, op, [shapes[name] for name in op.inputs], tensors, num_nodes)
         total_width += shapes[op.output][1] or 0
         if total_width > MAX_WIDTH:

@@ -120,7 +120,9 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
 def load(arrays: ClusterArrays) -> Array:
     """Return how much of the cluster's GPUs is free, and how much is in use, float32 [2]; without GPUs all is free."""
     xp = namespace(arrays.state.gpu_used)
-    used = arrays.state.gpu_used.sum() / xp.maximum(arrays.nodes.gpu_capacity.sum(), 1)
+    # Nodes that are down, or have not joined yet, have their GPUs in the arrays all the same.
+    capacity = xp.where(arrays.nodes.is_real[:, None], arrays.nodes.gpu_capacity, 0).sum()
+    used = arrays.state.gpu_used.sum() / xp.maximum(capacity, 1)
     return xp.stack([1 - used, used]).astype(xp.float32)
 
 

@@ -115,12 +115,12 @@ def refine(
 
 def _equal_say(worth: Array) -> Array:
     """Return how good variants are [variants], from their worth [variants, mixes]: in deviations from a mix's mean."""
-    return ((worth - worth.mean(axis=0)) / _deviation(worth)).mean(axis=1)
+    return ((worth - np.nanmean(worth, axis=0)) / _deviation(worth)).mean(axis=1)
 
 
 def _deviation(worth: Array) -> Array:
     """Return by how much variants differ on each mix [mixes], from [variants, mixes]; 1 where they do not."""
-    deviation = worth.std(axis=0)
+    deviation = np.nanstd(worth, axis=0)
     return np.where(deviation > 0, deviation, 1.0)
 
 

@@ -80,6 +80,11 @@ def prepare(plan: Plan) -> Prepared:
     num_terms = len(objective.terms)
     sizes = Sizes(len(task.features), source.num_nodes, num_terms if plan.dial else 0, bool(plan.prior))
     network = learner if hasattr(learner, "build") else plan.build_network()
+    if getattr(network, "by_load", False) and not params[0].cluster.nodes.gpu_capacity.any():
+        raise InputError(
+            f"got `--network-by-load` for `{plan.workload}`, whose nodes have no GPUs: their load is 0 throughout",
+            "leave it out, or train on a workload with GPUs",
+        )
     num_pods = params[0].pod_class.shape[0]
     recorded = np.full((plan.traces, num_pods), NO_GUIDE, np.int32)
     if is_recorded(plan.guide):
