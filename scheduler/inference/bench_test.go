@@ -62,7 +62,7 @@ func loadModel(t testing.TB, folder ...string) *Model {
 // BenchmarkScore times a decision after each of which the pod is placed: one node differs from call to call.
 func BenchmarkScore(b *testing.B) {
 	metrics.Register()
-	for _, name := range []string{"deepsets", "deepsets-32", "gnn", "kinds", "linear"} {
+	for _, name := range []string{"deepsets", "deepsets-32", "gnn", "kinds", "kinds-load", "linear"} {
 		for _, numNodes := range []int{100, 1000, 5000} {
 			for _, workers := range []int{1, 2, 16} {
 				b.Run(fmt.Sprintf("%s/nodes=%d/workers=%d", name, numNodes, workers), func(b *testing.B) {
