@@ -65,7 +65,7 @@ def make_inputs(seed: int, nodes: int, padding: int = 0) -> Inputs:
 
 def permuted(inputs: Inputs, order: Array) -> Inputs:
     """Give the nodes another order."""
-    of_nodes = [name for name in inputs._fields if name not in ("preference", "pod_kind")]
+    of_nodes = [name for name in inputs._fields if name not in ("preference", "pod_kind", "load")]
     return inputs._replace(**{name: np.asarray(getattr(inputs, name))[order] for name in of_nodes})
 
 

@@ -131,6 +131,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     folder = tempfile.mkdtemp(prefix="ls-ray-", dir="/tmp")  # short: the sockets in it have paths of 107 bytes at most
+    # Where Ray notes the cluster's address: else in a folder of /tmp that only Ray's own programs make.
+    patch.setenv("RAY_TMPDIR", folder)
+    (Path(folder) / "ray").mkdir()
     nodes = Cluster()
     try:
         for _ in range(2):
