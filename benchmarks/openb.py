@@ -173,8 +173,9 @@ def select(data: Path, runs: Path, out: Path) -> None:
         judged = []
         paths = sorted(runs.glob(f"{goal}-*.safetensors"))
         for path in paths:
-            for by in STEEPER if goal in REFINED_BY_LOAD else (0.0,):
-                tensors = filling.steeper(load_file(path), by)
+            trained = load_file(path)
+            for by in STEEPER if filling.has_load(trained) else (0.0,):
+                tensors = filling.steeper(trained, by)
                 per_trace = [
                     _figures(one, played[trace], _play(tensors, played[trace], one.num_shares))
                     for trace, one in problems.items()

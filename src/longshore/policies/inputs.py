@@ -90,8 +90,8 @@ def with_rows(
     )
 
 
-def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference: Array, load: Array) -> Inputs:
-    """Return what a network is told that reads nothing of the nodes but their own rows [rows, features]."""
+def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference: Array) -> Inputs:
+    """Return what a network is told that reads nothing but the nodes' own rows [rows, features]."""
     xp = namespace(rows)
     none = xp.zeros((rows.shape[0], 0), xp.float32)
     return Inputs(
@@ -103,7 +103,6 @@ def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference:
         prior=none,
         preference=xp.asarray(preference, xp.float32),
         pod_kind=pod_kind(arrays, pod_class),
-        load=load,
     )
 
 

@@ -65,6 +65,10 @@ def learned(policy: Policy, preference: Mapping[str, float] | None = None, *, ke
     )
 
 
+_ENDS = np.eye(len(LOADS), dtype=np.float32)
+"""The load of an empty and of a full cluster."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Score:
     """The scoring function; it hashes by identity, as JAX wants of what a program is compiled for."""
@@ -100,13 +104,11 @@ class _Score:
 
         float32 [1 or 2, nodes].
         """
-        xp = namespace(arrays.state.gpu_used)
         rows = columns(View(arrays, pod_class, arrays.nodes.is_real, known_take=take), self._wanted)
-        ends = xp.eye(len(LOADS), dtype=xp.float32)
-        if not self._reads.load:
-            ends = ends[:1]
-        inputs = [own_inputs(rows, arrays, pod_class, self.preference, end) for end in ends]
-        return xp.stack([run(self._bound, one)[SCORE] for one in inputs])
+        inputs = own_inputs(rows, arrays, pod_class, self.preference)
+        if not self.reads_load:
+            return run(self._bound, inputs)[SCORE][None]
+        return namespace(rows).stack([run(self._bound, inputs._replace(load=end))[SCORE] for end in _ENDS])
 
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""

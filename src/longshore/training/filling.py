@@ -187,21 +187,26 @@ def _prepare(problem: Problem, model_sets: Sequence[tuple[str, ...]], schedule: 
 
 def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
     """Return tensors as the policy that they are: with weights for each kind of pod, or for each and each load."""
-    network = Kinds(by_load=tensors[WEIGHT].shape[1] > len(POD_KINDS))
+    network = Kinds(by_load=has_load(tensors))
     ops = needed(network.build(Sizes(len(FEATURES), 0)).ops)
     return own_rows(ops, tensors, FEATURES, jnp.zeros(0), tie_tolerance=TIE_TOLERANCE)
 
 
+def has_load(tensors: Mapping[str, Array]) -> bool:
+    """Tell whether an empty and a full cluster have weights of their own."""
+    return bool(tensors[WEIGHT].shape[1] > len(POD_KINDS))
+
+
 def by_load(tensors: Tensors) -> Tensors:
     """Return the same policy with weights of their own for an empty and for a full cluster, equal as yet."""
-    if tensors[WEIGHT].shape[1] > len(POD_KINDS):
+    if has_load(tensors):
         return tensors
     return {name: np.repeat(leaf, len(LOADS), axis=-1) for name, leaf in tensors.items()}
 
 
 def steeper(tensors: Tensors, by: float) -> Tensors:
     """Return a policy whose weights for an empty cluster are further from those for a full one, by so much of it."""
-    if tensors[WEIGHT].shape[1] == len(POD_KINDS):
+    if not has_load(tensors):
         return tensors
     moved = {name: np.array(leaf) for name, leaf in tensors.items()}
     for leaf in moved.values():

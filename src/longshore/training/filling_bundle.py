@@ -19,7 +19,7 @@ from longshore.core.policy import Envelope, Interval, Policy, Weight
 from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.filling import fill_all
-from longshore.training.filling import FEATURES, TIE_TOLERANCE, WEIGHT, Tensors, by_load
+from longshore.training.filling import FEATURES, TIE_TOLERANCE, WEIGHT, Tensors, by_load, has_load
 
 TERMS: Mapping[str, str] = {"allocation": "fragmentation", "power": "watts", "nodes": "ee"}
 """The objective's term that each goal stands for, as `--objective` names it."""
@@ -53,7 +53,7 @@ def split(policy: Policy) -> dict[str, Tensors]:
 
 def _without_load(tensors: Tensors) -> Tensors:
     """Return one set of weights for each kind of pod where an empty and a full cluster have the same."""
-    if tensors[WEIGHT].shape[1] == len(POD_KINDS):
+    if not has_load(tensors):
         return tensors
     ends = [{name: leaf[..., end :: len(LOADS)] for name, leaf in tensors.items()} for end in range(len(LOADS))]
     is_same = all(np.array_equal(ends[0][name], ends[1][name]) for name in tensors)

@@ -30,6 +30,7 @@ from longshore.training.filling import (
     Judged,
     Tensors,
     goal_weights,
+    has_load,
     scored_by,
     weighed,
 )
@@ -83,7 +84,7 @@ def refine(
     small = Problem(every(nodes, stages[0].every), pods)
     drawn = draw_runs(small, model_sets, range(BASIS_SEED, BASIS_SEED + _BASIS_RUNS), RANGES)
     basis = search_basis(on_device(drawn), small.num_shares, start)
-    if start[WEIGHT].shape[1] > basis.shape[2]:
+    if has_load(start):
         basis = at_each_load(basis)
     rng = np.random.default_rng(seed)
     for number, stage in enumerate(stages):
