@@ -13,6 +13,8 @@ RESULTS = Path(__file__).parent.parent / "docs" / "results"
 PAGES = (RESULTS / "fgd.md", RESULTS / "pwr.md")
 """A table stands between `<!-- name -->` and `<!-- end -->`."""
 
+BOUNDS = {"allocation_percent": "bound", "none_refused_percent": "bound, none refused"}
+
 
 def markdown(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table."""
@@ -31,17 +33,18 @@ def by_trace(rows: Sequence[dict]) -> dict[str, list[dict]]:
 def allocation(rows: Sequence[dict], beside: dict[tuple[str, str], dict[int, list[float]]], level: int) -> str:
     """Return what is allocated at a level: ours, below it what was published, and the bound."""
     policies = list(dict.fromkeys(row["policy"] for row in rows))
+    bounds = [name for name in BOUNDS if any(str(level) in row.get("bound", {}).get(name, {}) for row in rows)]
     lines = []
     for trace, several in by_trace(rows).items():
         ours = {row["policy"]: row["allocation_percent"][str(level)] for row in several}
-        bound = several[0].get("bound", {}).get("allocation_percent", {}).get(str(level))
+        most = [several[0]["bound"][name].get(str(level)) for name in bounds]
         cells = [f"{ours[policy]['mean']:.2f} ± {ours[policy]['sd']:.2f}" for policy in policies]
-        lines.append([trace, "ours", *cells, "" if bound is None else f"{bound:.2f}"])
+        lines.append([trace, "ours", *cells, *["" if one is None else f"{one:.2f}" for one in most]])
         theirs = [beside.get((trace, policy), {}).get(level) for policy in policies]
         if any(theirs):
             cells = [f"{mean(values):.2f} ± {stdev(values):.2f}" if values else "" for values in theirs]
-            lines.append(["", "published", *cells, ""])
-    return markdown(["trace", "", *[f"`{policy}`" for policy in policies], "bound"], lines)
+            lines.append(["", "published", *cells, *[""] * len(bounds)])
+    return markdown(["trace", "", *[f"`{policy}`" for policy in policies], *[BOUNDS[name] for name in bounds]], lines)
 
 
 def power(rows: Sequence[dict], measure: str, decimals: int) -> str:

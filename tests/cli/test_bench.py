@@ -64,7 +64,7 @@ def test_bench_training_reports_every_race_and_the_ratio(
     assert run("training", "--workload", "test1", "--json") == 0
     payload = json.loads(capsys.readouterr().out)
     goal = {"workload": "test1", "objective": "el-rl", "target": 117.4, "nodes": 0, "limit_seconds": 200.0}
-    assert payload["goals"] == [goal]
+    assert payload["goals"] == [goal | {"guide": ""}]
     assert [race["trainer"] for race in payload["races"]] == ["dqn", training_speed.PLAIN]
     (compared,) = payload["compared"]
     assert compared["ratio"] == pytest.approx(10 / 600)
@@ -81,6 +81,28 @@ def test_bench_training_without_a_workload_goes_for_every_goal(
     assert run("training", "--json") == 0
     compared = json.loads(capsys.readouterr().out)["compared"]
     assert [one["workload"] for one in compared] == [goal.workload for goal in training_speed.GOALS]
+
+
+def test_bench_training_races_those_that_are_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    asked = []
+
+    def race(goal: training_speed.Goal, seeds: range, trainers: list[str], **_options: object):
+        asked.append((goal.guide, seeds, trainers))
+        return finished_races()
+
+    monkeypatch.setattr(training_speed, "race", race)
+    named = (
+        "--workload",
+        "test1",
+        "--guide",
+        "energy-latency",
+        "--trainers",
+        "imitation, cleanrl-style dqn",
+        "--first-seed",
+        "3",
+    )
+    assert run("training", *named, "--json") == 0
+    assert asked == [("energy-latency", range(3, 4), ["imitation", training_speed.PLAIN])]
 
 
 def test_bench_training_says_that_a_ratio_is_only_a_bound(

@@ -19,15 +19,20 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
 
 def test_bounds_stand_below_their_trace(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [allocation("a", "fgd"), allocation("a", "pwr"), allocation("b", "fgd")]
-    bounds = {trace: {"allocation_percent": {130: 96.0}, "placed_percent": {130: 90}} for trace in "ab"}
+    bounds = {
+        trace: {"allocation_percent": {130: 96.0}, "placed_percent": {130: 90}, "none_refused_percent": {130: 95.5}}
+        for trace in "ab"
+    }
     render_fgd(rows, {}, bounds)
     shown = lines(capsys)
     assert [line[:2] for line in shown[1:-1]] == [
         ["a", "fgd"],
         ["a", "pwr"],
         ["a", "(bound)"],
+        ["a", "(bound,"],
         ["b", "fgd"],
         ["b", "(bound)"],
+        ["b", "(bound,"],
     ]
     assert shown[1][2:] == ["79.50", "±", "0.25", "95.00", "±", "0.50", "0", "61,234"]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.errors import LongshoreError, UnknownNameError
 from longshore.lab import training_speed
 from longshore.lab.training_speed import PLAIN, Goal, Race, Speed
 from longshore.training.plan import Plan
@@ -46,7 +46,8 @@ def test_summaries_need_both_sides():
 @pytest.mark.slow
 def test_race_runs_the_plain_loop_apart():
     # A return that every policy reaches: the first judgement ends it.
-    (found,) = training_speed.race(Goal(target=-1000.0, limit_seconds=60.0), trainers=[PLAIN])
+    # It is shown no guide.
+    (found,) = training_speed.race(Goal(target=-1000.0, limit_seconds=60.0, guide="energy-latency"), trainers=[PLAIN])
     assert (found.trainer, found.is_reached, found.decisions) == (PLAIN, True, 500)
     assert found.decisions_per_second is not None
     assert found.decisions_per_second > 0
@@ -58,6 +59,25 @@ def test_race_runs_ours_apart():
     assert (found.trainer, found.is_reached) == ("dqn", True)
     assert 0 < (found.first_seconds or 0) <= found.seconds
     assert found.decisions >= 1000
+
+
+@pytest.mark.slow
+def test_race_shows_the_guide_to_imitation():
+    goal = Goal(target=-1000.0, limit_seconds=60.0, guide="energy-latency")
+    (found,) = training_speed.race(goal, trainers=["imitation"])
+    assert (found.trainer, found.is_reached) == ("imitation", True)
+
+
+def test_imitation_takes_part_where_there_is_a_guide(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(training_speed, "_run_apart", lambda goal, trainer, seed: finished(trainer, 1.0))
+    without, guided = training_speed.race(Goal()), training_speed.race(Goal(guide="most-allocated"))
+    assert [one.trainer for one in without] == ["dqn", "ppo", "evolution", PLAIN]
+    assert [one.trainer for one in guided] == ["dqn", "ppo", "evolution", "imitation", PLAIN]
+
+
+def test_race_names_the_trainers_that_there_are():
+    with pytest.raises(UnknownNameError, match="ppoo"):
+        training_speed.race(Goal(), trainers=["ppoo"])
 
 
 def test_race_says_why_a_process_failed():

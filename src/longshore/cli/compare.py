@@ -12,6 +12,7 @@ import typer
 
 from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.files import read_bytes, write_bytes
+from longshore.cli.names import split_names
 from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.cli.progress import stages
 from longshore.core.errors import InputError
@@ -66,7 +67,7 @@ def compare(
     from longshore.evaluation.comparison import compare_traces
 
     check_report(report)
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    names = split_names(policies)
     traces, given = load_traces(workload, nodes, parameters, range(first_seed, first_seed + seeds))
     runs: list[Series] = []
     with stages() as tell:

@@ -18,6 +18,7 @@ from longshore.cli.compare import (
     write_reports,
 )
 from longshore.cli.compilation import keep_compiled_programs
+from longshore.cli.names import split_names
 from longshore.cli.output import JsonOption, emit, note
 from longshore.cli.progress import stages
 
@@ -56,7 +57,7 @@ def evaluate(
     """Compare trained policies with plain ones on traces of their own workload that they have not met."""
     keep_compiled_programs()
     check_report(report)
-    others = [name.strip() for name in policies.split(",") if name.strip()]
+    others = split_names(policies)
     found: list[Comparison] = []
     runs: list[Series] = []
     firsts: dict[str, Trace] = {}

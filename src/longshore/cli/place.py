@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.files import read_bytes
+from longshore.cli.names import split_names
 from longshore.cli.output import JsonOption, emit, note, printable, write_table
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def place(
 def _split(names: str) -> list[str]:
     from longshore.core.errors import InputError
 
-    found = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    found = split_names(names)
     if not found:
         raise InputError(
             f"got no policy in `{names}`, expected names separated by commas", "`longshore list policies` shows them"

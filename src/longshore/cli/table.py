@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.compilation import keep_compiled_programs
+from longshore.cli.names import split_names
 from longshore.cli.output import JsonOption, emit
 from longshore.cli.progress import stages
 from longshore.cli.table_text import render_churn, render_fgd, render_pwr, render_speed
@@ -195,7 +196,7 @@ def find_choosers(policies: str) -> "list[Chooser]":
     """Look all policies up."""
     from longshore.deciding.choosers import find_chooser
 
-    names = _names(policies)
+    names = split_names(policies)
     if not names:
         raise InputError("got no policies, expected at least one", "for instance `--policies fgd,gpu-best-fit`")
     return [find_chooser(name) for name in names]
@@ -207,7 +208,7 @@ def read_data(folder: Path, traces: str | None, scale: float) -> "tuple[Nodes, d
     from longshore.evaluation.tables.scale import scaled
 
     found = find_traces(folder)
-    names = list(found) if traces is None else _names(traces)
+    names = list(found) if traces is None else split_names(traces)
     for name in names:
         if name not in found:
             raise UnknownNameError("trace", name, found)
@@ -215,10 +216,6 @@ def read_data(folder: Path, traces: str | None, scale: float) -> "tuple[Nodes, d
         raise InputError("got no traces, expected at least one", f"`{folder}` has {', '.join(found)}")
     nodes = read_nodes(folder)
     return nodes if scale == 1 else scaled(nodes, scale), {name: read_pods(folder, name) for name in names}
-
-
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from longshore.evaluation.tables.pwr import PowerRow
     from longshore.evaluation.tables.speed import Speed
 
-BOUND = "(bound)"
-"""Stands in the place of a policy."""
+BOUND, CLOSER_BOUND = "(bound)", "(bound, none refused)"
+"""Stand in the place of a policy."""
 
 
 def render_fgd(
@@ -33,9 +33,11 @@ def render_fgd(
                 cells.append(_mean(published_mean(published.get((row.trace, row.policy), {}), level), 2))
         lines.append((*cells, str(row.refusals), f"{row.pods_per_second:,.0f}"))
         if is_last and row.trace in bounds:
-            most = bounds[row.trace]["allocation_percent"]
-            cells = [cell for level in LEVELS for cell in (_number(most.get(level), 2), *([""] if published else []))]
-            lines.append((row.trace, BOUND, *cells, "", ""))
+            for name, measure in ((BOUND, "allocation_percent"), (CLOSER_BOUND, "none_refused_percent")):
+                most = bounds[row.trace][measure]
+                beside = [""] if published else []
+                cells = [cell for level in LEVELS for cell in (_number(most.get(level), 2), *beside)]
+                lines.append((row.trace, name, *cells, "", ""))
     columns = [name for level in LEVELS for name in (f"{level} %", *(["published"] if published else []))]
     write_table(("trace", "policy", *columns, "refusals", "pods/s"), lines)
     print(

@@ -20,19 +20,26 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.errors import InputError, LongshoreError, UnknownNameError
 from longshore.training.devices import find_devices
 from longshore.training.plan import Plan
 from longshore.training.prepare import prepare
 
 OURS = ("dqn", "ppo", "evolution")
+GUIDED = "imitation"
+"""Of ours, too, where there is a heuristic to show to it."""
+_GUIDED_SETTINGS: dict[str, Any] = {
+    "learner_config": {"steps": 200_000, "clone_share": 0.5, "learning_rate": 5e-3},
+    "evaluations": 30,
+}
+"""A clone is there within ten thousand decisions, and short chunks judge it by then. Chosen by seeds 0 to 2."""
 PLAIN = "cleanrl-style dqn"
 BAR = 1 / 20
 CELLS = ((1, 4096), (1, 16384), (1024, 16))
 """(agents, environments of each) for an accelerator."""
 _PLAIN_LOOP = Path(__file__).parents[3] / "benchmarks" / "cleanrl_style_dqn.py"
-# Starting, preparing and judging are not on the plain loop's clock.
-_SPARE_SECONDS = 300.0
+# Starting, preparing and judging are not on the plain loop's clock; judging takes longer than what it learns.
+_SPARE_SECONDS, _WALL_CLOCK_PER_SECOND = 300.0, 4.0
 _TIMED_CHUNKS = 2
 
 Tell = Callable[[str], None]
@@ -48,6 +55,8 @@ class Goal(NamedTuple):
     nodes: int = 0
     """0 = as many as the workload has by itself."""
     limit_seconds: float = 600.0
+    guide: str = ""
+    """A heuristic that is shown to imitation, which else takes no part."""
 
     @property
     def workload_config(self) -> dict[str, int]:
@@ -55,7 +64,7 @@ class Goal(NamedTuple):
         return {"nodes": self.nodes} if self.nodes else {}
 
 
-GOALS = (Goal(), Goal("test2", "el-rl", 182.4), Goal("poisson", "ee", 3794.0, nodes=16))
+GOALS = (Goal(), Goal("test2", "el-rl", 182.4), Goal("poisson", "ee", 3794.0, nodes=16, guide="most-allocated"))
 """99 % of the optimum of el-rl on test1 (118.6, exact) and test2 (184.3, by beam search); and on 16 nodes under Poisson
 arrivals what the best heuristic earns for packing, most-allocated."""
 
@@ -95,16 +104,18 @@ class Speed(NamedTuple):
     decisions_per_second: float
 
 
-def race(
-    goal: Goal, seeds: Sequence[int] = (0,), trainers: Sequence[str] = (*OURS, PLAIN), tell: Tell | None = None
-) -> list[Race]:
-    """Train towards the goal with every trainer and every seed, one after the other.
+def race(goal: Goal, seeds: Sequence[int] = (0,), trainers: Sequence[str] = (), tell: Tell | None = None) -> list[Race]:
+    """Train towards the goal with every trainer, or with those that are named, and every seed, one after the other.
 
     Raises:
+        UnknownNameError: there is no such trainer.
         LongshoreError: one of the processes failed.
     """
-    found = []
     for trainer in trainers:
+        if trainer not in (*OURS, GUIDED, PLAIN):
+            raise UnknownNameError("trainer", trainer, (*OURS, GUIDED, PLAIN))
+    found = []
+    for trainer in trainers or (*OURS, *([GUIDED] if goal.guide else []), PLAIN):
         for seed in seeds:
             found.append(_run_apart(goal, trainer, seed))
             if tell is not None:
@@ -140,7 +151,7 @@ def summaries(races: Sequence[Race]) -> list[dict[str, object]]:
 
 
 def race_one(goal: Goal, trainer: str, seed: int, started: float) -> Race:
-    """Train in this process, with the learner's own hyperparameters, until the goal or the end.
+    """Train in this process, with the learner's own hyperparameters (but for imitation's), until the goal or the end.
 
     `started` is when the process was, as `time.time` says it.
     """
@@ -151,6 +162,7 @@ def race_one(goal: Goal, trainer: str, seed: int, started: float) -> Race:
         workload_config=goal.workload_config,
         objective=goal.objective,
         seed=seed,
+        **({"guide": goal.guide, **_GUIDED_SETTINGS} if trainer == GUIDED else {}),
     )
     prepared = prepare(plan)
     state = prepared.program.init(prepared.data, jax.vmap(jax.random.PRNGKey)(np.array([seed])))
@@ -228,12 +240,12 @@ def _run_apart(goal: Goal, trainer: str, seed: int) -> Race:
     if trainer == PLAIN:
         if not _PLAIN_LOOP.is_file():
             raise InputError(f"`{_PLAIN_LOOP.name}` is not installed", "run this from a checkout of longshore")
-        command = [sys.executable, str(_PLAIN_LOOP), *told]
+        command = [sys.executable, str(_PLAIN_LOOP), *[one for one in told if not one.startswith("--guide=")]]
     else:
         command = [sys.executable, "-m", __name__, *told, "--race", trainer, "--started", str(time.time())]
     environment = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
     environment |= {"JAX_ENABLE_COMPILATION_CACHE": "false", "JAX_PLATFORMS": "cpu"}
-    limit = goal.limit_seconds + _SPARE_SECONDS
+    limit = _WALL_CLOCK_PER_SECOND * goal.limit_seconds + _SPARE_SECONDS
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=limit, check=False)
     if done.returncode:
         raise LongshoreError(f"{trainer}, seed {seed}, ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
@@ -254,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--cell", nargs=2, type=int, action="append", metavar=("AGENTS", "ENVS"), help="with --gpu: instead of all"
     )
-    parser.add_argument("--race", choices=OURS)
+    parser.add_argument("--race", choices=(*OURS, GUIDED))
     parser.add_argument("--started", type=float, default=time.time())
     parser.add_argument("--seed", type=int, default=0)
     for name, value in Goal()._asdict().items():

@@ -22,6 +22,9 @@ def test_no_policy_allocates_beyond_the_bound(small_batch: Batch) -> None:
         assert row.allocation_percent[level].mean <= found["allocation_percent"][level] + ROUNDING
         assert 0 <= found["placed_percent"][level] < level
     assert found["allocation_percent"][130] <= 100
+    assert list(found["none_refused_percent"]) == [130]
+    assert row.allocation_percent[130].mean <= found["none_refused_percent"][130] + ROUNDING
+    assert found["none_refused_percent"][130] <= found["allocation_percent"][130]
 
 
 def test_no_policy_that_places_all_needs_less(small_batch: Batch) -> None:
@@ -37,7 +40,8 @@ def test_no_policy_that_places_all_needs_less(small_batch: Batch) -> None:
 
 def test_levels_at_which_not_all_pods_fit_have_no_bound(small_batch: Batch) -> None:
     assert power_bounds(small_batch, (130, 999)) == {"megawatts": {}, "megawatts_idle_off": {}, "active_nodes": {}}
-    assert allocation_bounds(small_batch, (999,)) == {"allocation_percent": {}, "placed_percent": {}}
+    without = {"allocation_percent": {}, "placed_percent": {}, "none_refused_percent": {}}
+    assert allocation_bounds(small_batch, (999,)) == without
 
 
 def test_what_has_arrived_is_the_mean_over_moments_and_seeds(small_batch: Batch) -> None:

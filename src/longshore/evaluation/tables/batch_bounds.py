@@ -5,6 +5,7 @@ moments, which bound the mean of what a policy reached at them: one program for 
 """
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,12 +15,16 @@ from longshore.core.errors import InputError
 from longshore.core.ops import Array
 from longshore.evaluation.tables import bounds
 from longshore.evaluation.tables.bounds import Demand, Supply
+from longshore.evaluation.tables.gate_bounds import gate_of, most_allocated_with_gate
 from longshore.evaluation.tables.levels import is_at_level
-from longshore.evaluation.tables.runs import Batch
+from longshore.evaluation.tables.runs import WORKERS, Batch
 
 FORCED_PERCENT = range(90, 0, -10)
 """The bound on allocation is for policies that place all pods up to a level: the highest of these where that is
 possible."""
+
+FULL = 100
+"""Percent of demand at which a cluster could be full."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +53,21 @@ class BatchBounds:
 
     def arrived(self, level: int) -> Array | None:
         """Return how many pods of each class had arrived at a level, in the mean; None if the runs end before it."""
-        demand, class_of_pod = self._grouped
+        _, class_of_pod = self._grouped
         counts = []
         for index, run in enumerate(self.batch.runs):
             at_level = is_at_level(self.batch.arrived_milli(index), self.batch.problem.nodes.gpu_capacity_milli, level)
             if not at_level.any():
                 return None
-            counts.append(bounds.mean_counts(class_of_pod[run.pod], at_level, len(demand.most)))
-        return np.where(bounds.placeable(self.supply, demand), np.mean(counts, axis=0), 0.0)
+            counts.append(self._mean_counts(class_of_pod[run.pod], at_level))
+        found: Array = np.mean(counts, axis=0)
+        return found
+
+    def _mean_counts(self, class_of_arrival: Array, is_measured: Array) -> Array:
+        """Count pods of each class, but for those that fit nowhere."""
+        demand, _ = self._grouped
+        counts = bounds.mean_counts(class_of_arrival, is_measured, len(demand.most))
+        return np.where(bounds.placeable(self.supply, demand), counts, 0.0)
 
     def allocation_percent(self, level: int) -> tuple[float, int] | None:
         """Return the most that policies can allocate that placed all pods up to some percent, and that percent.
@@ -72,6 +84,33 @@ class BatchBounds:
                 forced[percent] = np.minimum(arrived, most)
         milli, percent = bounds.most_allocated_forcing(self.supply, self._grouped[0]._replace(most=most), forced)
         return 100 * milli / self.batch.problem.nodes.gpu_capacity_milli, percent
+
+    def none_refused_percent(self, level: int, placed_percent: int) -> float | None:
+        """Return the most that policies can allocate that place all pods up to some percent, and then all that fit.
+
+        None where there is no such bound: no pods of the kind that it needs, or not all fit up to that percent. By
+        seed, since a policy may be full at another moment in each.
+        """
+        with ThreadPoolExecutor(WORKERS) as pool:
+            found = list(
+                pool.map(lambda run: self._none_refused(run, level, placed_percent), range(len(self.batch.runs)))
+            )
+        whole = [one for one in found if one is not None]
+        return float(np.mean(whole)) if len(whole) == len(found) else None
+
+    def _none_refused(self, run: int, level: int, placed_percent: int) -> float | None:
+        demand, class_of_pod = self._grouped
+        gate = gate_of(self.supply, demand, np.bincount(class_of_pod, minlength=len(demand.most)))
+        capacity = self.batch.problem.nodes.gpu_capacity_milli
+        arrived, classes = self.batch.arrived_milli(run), class_of_pod[self.batch.runs[run].pod]
+        is_measured, is_forced = (is_at_level(arrived, capacity, one) for one in (level, placed_percent))
+        if gate is None or not is_measured.any() or not is_forced.any():
+            return None
+        most, forced = (self._mean_counts(classes, one) for one in (is_measured, is_forced))
+        asked = demand._replace(most=most, forced=np.minimum(forced, most))
+        first = int(np.flatnonzero(is_forced)[0])
+        milli = most_allocated_with_gate(self.supply, asked, gate, classes, is_measured, first)
+        return None if milli is None else 100 * milli / capacity
 
     def fewest_nodes(self, level: int) -> float | None:
         """Return a lower bound on active nodes, for policies that placed all pods; None if they do not fit."""
@@ -97,12 +136,20 @@ Bounds = dict[str, dict[int, float]]
 
 
 def allocation_bounds(batch: Batch, levels: Iterable[int]) -> Bounds:
-    """Return the bounds on allocation, and up to which percent of demand all pods must have been placed for them."""
+    """Return the bounds on allocation, and up to which percent of demand all pods must have been placed for them.
+
+    Beyond 100 % there is a closer one, too, for policies that turn none away that fits.
+    """
     found = BatchBounds(batch)
     bounded = {level: found.allocation_percent(level) for level in levels}
+    # As long as all fit there is nothing to turn away.
+    closer = {
+        level: found.none_refused_percent(level, one[1]) for level, one in bounded.items() if one and level > FULL
+    }
     return {
         "allocation_percent": {level: round(one[0], 4) for level, one in bounded.items() if one},
         "placed_percent": {level: one[1] for level, one in bounded.items() if one},
+        "none_refused_percent": {level: round(one, 4) for level, one in closer.items() if one is not None},
     }
 
 

@@ -1,0 +1,6 @@
+"""Lists of names on the command line."""
+
+
+def split_names(text: str) -> list[str]:
+    """Return the names in a text that has commas between them, each once."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
