@@ -37,7 +37,7 @@ def allocation(rows: Sequence[dict], beside: dict[tuple[str, str], dict[int, lis
     lines = []
     for trace, several in by_trace(rows).items():
         ours = {row["policy"]: row["allocation_percent"][str(level)] for row in several}
-        most = [several[0]["bound"][name].get(str(level)) for name in bounds]
+        most = [several[0].get("bound", {}).get(name, {}).get(str(level)) for name in bounds]
         cells = [f"{ours[policy]['mean']:.2f} ± {ours[policy]['sd']:.2f}" for policy in policies]
         lines.append([trace, "ours", *cells, *["" if one is None else f"{one:.2f}" for one in most]])
         theirs = [beside.get((trace, policy), {}).get(level) for policy in policies]

@@ -105,6 +105,11 @@ def test_bench_training_races_those_that_are_named(monkeypatch: pytest.MonkeyPat
     assert asked == [("energy-latency", range(3, 4), ["imitation", training_speed.PLAIN])]
 
 
+def test_bench_training_refuses_a_guide_without_a_workload(capsys: pytest.CaptureFixture[str]):
+    assert run("training", "--guide", "most-allocated") == 2
+    assert "a guide without a workload" in capsys.readouterr().err
+
+
 def test_bench_training_says_that_a_ratio_is_only_a_bound(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

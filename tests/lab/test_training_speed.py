@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from longshore.core.errors import LongshoreError, UnknownNameError
+from longshore.core.errors import InputError, LongshoreError, UnknownNameError
 from longshore.lab import training_speed
 from longshore.lab.training_speed import PLAIN, Goal, Race, Speed
 from longshore.training.plan import Plan
@@ -78,6 +78,16 @@ def test_imitation_takes_part_where_there_is_a_guide(monkeypatch: pytest.MonkeyP
 def test_race_names_the_trainers_that_there_are():
     with pytest.raises(UnknownNameError, match="ppoo"):
         training_speed.race(Goal(), trainers=["ppoo"])
+
+
+def test_race_needs_a_guide_for_imitation():
+    with pytest.raises(InputError, match="`imitation` towards test1 without a guide"):
+        training_speed.race(Goal(), trainers=["imitation"])
+
+
+def test_race_names_the_guides_that_there_are_before_anyone_trains():
+    with pytest.raises(UnknownNameError, match="most-alocated"):
+        training_speed.race(Goal(guide="most-alocated"))
 
 
 def test_race_says_why_a_process_failed():

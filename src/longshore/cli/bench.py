@@ -6,8 +6,9 @@ import typer
 
 from longshore.cli import bench_cluster, bench_plugin, bench_plugin_faults, bench_proof
 from longshore.cli.compilation import keep_compiled_programs
-from longshore.cli.names import split_names
+from longshore.cli.names import split_different_names
 from longshore.cli.output import JsonOption, emit, figure, note, write_table
+from longshore.core.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,11 +136,14 @@ def training(
     objective: Annotated[str, typer.Option(help="With a workload: what is rewarded.")] = "el-rl",
     target: Annotated[float, typer.Option(help="With a workload: return on the selection traces to reach.")] = 117.4,
     nodes: Annotated[int, typer.Option(help="With a workload: its nodes; 0 = its own number.", min=0)] = 0,
-    guide: Annotated[str, typer.Option(help="With a workload: a heuristic that is shown to imitation.")] = "",
+    guide: Annotated[
+        str,
+        typer.Option(help="With a workload: what imitation is shown; a heuristic, `optimum` or a file of decisions."),
+    ] = "",
     trainers: Annotated[str, typer.Option(help="Which of them, such as `ppo,cleanrl-style dqn`; all without it.")] = "",
     seeds: Annotated[int, typer.Option(help="Trainings of each kind; the ratio is that of the medians.", min=1)] = 1,
     first_seed: Annotated[int, typer.Option(help="Seeds count from it.", min=0)] = 0,
-    limit_seconds: Annotated[float, typer.Option(help="How long a training may take.", min=0)] = 200.0,
+    limit_seconds: Annotated[float, typer.Option(help="How long a training may take.", min=1)] = 200.0,
     device: Annotated[
         str | None, typer.Option(help="`cpu` or `gpu`: measure steps per second there instead of the race.")
     ] = None,
@@ -157,10 +161,12 @@ def training(
         payload: dict[str, object] = {"cells": [cell._asdict() for cell in cells]}
         emit(json_mode, payload, lambda: write_table(headers, [tuple(map(figure, cell)) for cell in cells]))
         return
+    if guide and workload is None:
+        raise InputError("got a guide without a workload, expected both", "the goals that are measured have their own")
     given = None if workload is None else training_speed.Goal(workload, objective, target, nodes, guide=guide)
     goals = [goal._replace(limit_seconds=limit_seconds) for goal in ([given] if given else training_speed.GOALS)]
     races, compared = [], []
-    chosen = split_names(trainers)
+    chosen = split_different_names(trainers)
     for goal in goals:
         found = training_speed.race(goal, range(first_seed, first_seed + seeds), chosen, tell=note)
         races += found

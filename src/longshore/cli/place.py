@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.files import read_bytes
-from longshore.cli.names import split_names
+from longshore.cli.names import split_different_names
 from longshore.cli.output import JsonOption, emit, note, printable, write_table
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def place(
 def _split(names: str) -> list[str]:
     from longshore.core.errors import InputError
 
-    found = split_names(names)
+    found = split_different_names(names)
     if not found:
         raise InputError(
             f"got no policy in `{names}`, expected names separated by commas", "`longshore list policies` shows them"

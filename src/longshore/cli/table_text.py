@@ -35,6 +35,8 @@ def render_fgd(
         if is_last and row.trace in bounds:
             for name, measure in ((BOUND, "allocation_percent"), (CLOSER_BOUND, "none_refused_percent")):
                 most = bounds[row.trace][measure]
+                if not most:
+                    continue
                 beside = [""] if published else []
                 cells = [cell for level in LEVELS for cell in (_number(most.get(level), 2), *beside)]
                 lines.append((row.trace, name, *cells, "", ""))

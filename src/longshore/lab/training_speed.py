@@ -22,6 +22,7 @@ import numpy as np
 
 from longshore.core.errors import InputError, LongshoreError, UnknownNameError
 from longshore.training.devices import find_devices
+from longshore.training.guides import find_guide
 from longshore.training.plan import Plan
 from longshore.training.prepare import prepare
 
@@ -108,12 +109,19 @@ def race(goal: Goal, seeds: Sequence[int] = (0,), trainers: Sequence[str] = (), 
     """Train towards the goal with every trainer, or with those that are named, and every seed, one after the other.
 
     Raises:
-        UnknownNameError: there is no such trainer.
+        UnknownNameError: there is no such trainer, or no such guide.
+        InputError: imitation is to take part, and there is nothing to show to it.
         LongshoreError: one of the processes failed.
     """
     for trainer in trainers:
         if trainer not in (*OURS, GUIDED, PLAIN):
             raise UnknownNameError("trainer", trainer, (*OURS, GUIDED, PLAIN))
+    find_guide(goal.guide)
+    if GUIDED in trainers and not goal.guide:
+        raise InputError(
+            f"got `{GUIDED}` towards {goal.workload} without a guide, expected what it is shown",
+            "give a workload and a guide, for instance `--workload poisson --guide most-allocated`",
+        )
     found = []
     for trainer in trainers or (*OURS, *([GUIDED] if goal.guide else []), PLAIN):
         for seed in seeds:

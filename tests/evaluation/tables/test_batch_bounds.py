@@ -7,8 +7,10 @@ from longshore.deciding.choosers import find_chooser
 from longshore.evaluation.tables.batch_bounds import BatchBounds, allocation_bounds, power_bounds
 from longshore.evaluation.tables.fgd import LEVELS, allocation_row
 from longshore.evaluation.tables.levels import is_at_level
+from longshore.evaluation.tables.openb import Nodes, Pods
+from longshore.evaluation.tables.problem import Problem, Sizes
 from longshore.evaluation.tables.pwr import power_row
-from longshore.evaluation.tables.runs import Batch, play
+from longshore.evaluation.tables.runs import Batch, Run, play
 
 ROUNDING = 0.01
 """Allocation is in percent of two decimals."""
@@ -42,6 +44,19 @@ def test_levels_at_which_not_all_pods_fit_have_no_bound(small_batch: Batch) -> N
     assert power_bounds(small_batch, (130, 999)) == {"megawatts": {}, "megawatts_idle_off": {}, "active_nodes": {}}
     without = {"allocation_percent": {}, "placed_percent": {}, "none_refused_percent": {}}
     assert allocation_bounds(small_batch, (999,)) == without
+
+
+def test_where_nothing_must_be_placed_nothing_is_forced_into_the_closer_bound() -> None:
+    """Pods without GPU arrive at 0 % of demand; that does not make them pods that all policies placed."""
+    nodes = Nodes(("node",), np.array([3000]), np.array([1000]), np.array([1]), ("T4",))
+    cpu, milli = np.array([2000, 500, 1000]), np.array([0, 190, 510])
+    pods = Pods(("a", "b", "c"), cpu, np.ones(3, int), (milli > 0) * 1, milli, ((),) * 3, None, None)
+    order = np.array([0, 0, 2, 1, 0, 2, 1, 1, 0, 2, 1, 0])
+    run = Run(42, order, np.ones(len(order), bool), np.arange(1))
+    batch = Batch("t", Problem(nodes, pods), (run,), Sizes(len(order), 3, 1))
+    found = allocation_bounds(batch, (140,))
+    assert found["placed_percent"] == {140: 0}
+    assert 51 <= found["none_refused_percent"][140] <= found["allocation_percent"][140]
 
 
 def test_what_has_arrived_is_the_mean_over_moments_and_seeds(small_batch: Batch) -> None:

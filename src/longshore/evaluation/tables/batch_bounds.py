@@ -23,9 +23,6 @@ FORCED_PERCENT = range(90, 0, -10)
 """The bound on allocation is for policies that place all pods up to a level: the highest of these where that is
 possible."""
 
-FULL = 100
-"""Percent of demand at which a cluster could be full."""
-
 
 @dataclass(frozen=True, eq=False)
 class BatchBounds:
@@ -104,11 +101,12 @@ class BatchBounds:
         capacity = self.batch.problem.nodes.gpu_capacity_milli
         arrived, classes = self.batch.arrived_milli(run), class_of_pod[self.batch.runs[run].pod]
         is_measured, is_forced = (is_at_level(arrived, capacity, one) for one in (level, placed_percent))
-        if gate is None or not is_measured.any() or not is_forced.any():
+        if gate is None or not is_measured.any() or (placed_percent and not is_forced.any()):
             return None
-        most, forced = (self._mean_counts(classes, one) for one in (is_measured, is_forced))
+        most, forced, first = self._mean_counts(classes, is_measured), np.zeros(len(demand.most)), 0
+        if placed_percent:  # 0 = none of them must be placed
+            forced, first = self._mean_counts(classes, is_forced), int(np.flatnonzero(is_forced)[0])
         asked = demand._replace(most=most, forced=np.minimum(forced, most))
-        first = int(np.flatnonzero(is_forced)[0])
         milli = most_allocated_with_gate(self.supply, asked, gate, classes, is_measured, first)
         return None if milli is None else 100 * milli / capacity
 
@@ -138,14 +136,13 @@ Bounds = dict[str, dict[int, float]]
 def allocation_bounds(batch: Batch, levels: Iterable[int]) -> Bounds:
     """Return the bounds on allocation, and up to which percent of demand all pods must have been placed for them.
 
-    Beyond 100 % there is a closer one, too, for policies that turn none away that fits.
+    At the last level there is a closer one, too, for policies that turn none away that fits.
     """
     found = BatchBounds(batch)
     bounded = {level: found.allocation_percent(level) for level in levels}
-    # As long as all fit there is nothing to turn away.
-    closer = {
-        level: found.none_refused_percent(level, one[1]) for level, one in bounded.items() if one and level > FULL
-    }
+    # Some 20 programs for each seed, so for the last level alone.
+    last = [level for level, one in bounded.items() if one][-1:]
+    closer = {level: found.none_refused_percent(level, one[1]) for level in last if (one := bounded[level])}
     return {
         "allocation_percent": {level: round(one[0], 4) for level, one in bounded.items() if one},
         "placed_percent": {level: one[1] for level, one in bounded.items() if one},
