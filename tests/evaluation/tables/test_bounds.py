@@ -197,6 +197,7 @@ def test_equal_pods_are_grouped_unless_their_models_differ() -> None:
 def test_mean_counts_are_the_mean_of_the_counts_at_each_measured_arrival() -> None:
     classes, is_measured = np.array([0, 1, 0, 2, 0, 1]), np.array([False, False, True, True, False, False])
     assert mean_counts(classes, is_measured, 4).tolist() == [2.0, 1.0, 0.5, 0.0]
+    assert mean_counts(classes, is_measured, 4, before=2).tolist() == [1.0, 1.0, 0.0, 0.0]
 
 
 class Placement(NamedTuple):

@@ -97,16 +97,17 @@ def placeable(supply: Supply, demand: Demand) -> Array:
     return _fits(supply, demand).any(axis=1)
 
 
-def mean_counts(class_of_arrival: Array, is_measured: Array, num_classes: int) -> Array:
+def mean_counts(class_of_arrival: Array, is_measured: Array, num_classes: int, before: int | None = None) -> Array:
     """Return how many pods of each class [classes] had arrived, in the mean over the measured arrivals.
 
     Args:
         class_of_arrival: `class_of_pod[order]` [arrivals].
         is_measured: [arrivals] bool: after which of them a metric is taken. One alone gives the counts up to it.
         num_classes: of the demand.
+        before: count only pods that came before this arrival; None = all.
     """
     seen_by = np.cumsum(is_measured[::-1])[::-1]  # of the measured ones, as many come after it as have it
-    return np.bincount(class_of_arrival, seen_by, num_classes) / is_measured.sum()
+    return np.bincount(class_of_arrival[:before], seen_by[:before], num_classes) / is_measured.sum()
 
 
 def most_allocated(supply: Supply, demand: Demand) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from longshore.core.errors import InputError
 from longshore.core.ops import Array
-from longshore.evaluation.tables.bounds import Demand, Supply, most_allocated, placeable
+from longshore.evaluation.tables.bounds import Demand, Supply, mean_counts, most_allocated, placeable
 from longshore.evaluation.tables.openb import GPU_MILLI
 
 NARROW = 32
@@ -52,10 +52,9 @@ def most_allocated_with_gate(
         None if the forced pods do not fit.
     """
     shut = _asks_as_much(demand, gate)
-    seen_by = np.cumsum(is_measured[::-1])[::-1] / is_measured.sum()
 
     def before(moment: int) -> Array:
-        counts = np.bincount(class_of_arrival[:moment], seen_by[:moment], len(demand.most))
+        counts = mean_counts(class_of_arrival, is_measured, len(demand.most), moment)
         return np.minimum(counts, demand.most)  # those that fit nowhere have a `most` of 0
 
     def highest(start: int, end: int) -> float:
