@@ -2,6 +2,7 @@
 
     python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
     python benchmarks/openb.py refine --data DIR --out runs/openb [--only allocation-0,power-0] [--bundle bundles/openb]
+    python benchmarks/openb.py refine --data DIR --out runs/openb --only allocation-0 --scarce
     python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
     python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
 
@@ -9,9 +10,9 @@
 program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
 part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
 one training after the other, four to eight minutes each on an H200; `--bundle` begins from a bundle that is there
-already. `select` takes, for each goal, the training that
-does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then reports on seeds 42 to 51.
-`front` plays mixes of the preference and the baselines, and draws what can be had together.
+already, and `--scarce` learns what is added to the weights where CPU is scarcer than GPUs. `select` takes, for each
+goal, the training that does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then
+reports on seeds 42 to 51. `front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from safetensors.numpy import load_file, save_file
 jax.config.update("jax_enable_x64", True)
 
 from longshore.evaluation.tables.levels import is_at_level  # noqa: E402
+from longshore.evaluation.tables.mixes import MixRanges  # noqa: E402
 from longshore.evaluation.tables.openb import Nodes, find_traces, read_nodes, read_pods  # noqa: E402
 from longshore.evaluation.tables.problem import Problem, side_by_side  # noqa: E402
 from longshore.policies.bundle_folder import read_folder  # noqa: E402
@@ -38,7 +40,7 @@ from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_al
 from longshore.training import filling  # noqa: E402
 from longshore.training.export import versions, write_policy  # noqa: E402
 from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split  # noqa: E402
-from longshore.training.filling_refine import Refinement, refine  # noqa: E402
+from longshore.training.filling_refine import RANGES, Refinement, refine  # noqa: E402
 from longshore.training.mixed_runs import LEVELS  # noqa: E402
 
 SELECTION_SEEDS = range(1000, 1004)
@@ -65,17 +67,41 @@ PLAN: Sequence[tuple[Mapping[str, filling.Goal], filling.Schedule]] = (
     (LAST_GOALS, filling.Schedule((filling.Stage(2, 110, 0.2),), mixes=8)),
 )
 """All goals on a quarter of the cluster; then some on half of it and on more mixes, which takes the noise out."""
-REFINED_GOALS: Mapping[str, filling.Goal] = {
-    "allocation": {"allocated": (0, 0, 0.5, 0.5, 2, 10)},
-    "power": {"allocated": (0, 0, 2, 2, 1.5, 0.5), "watts": (-3, -0.8, -1.8, 0, 0, 0)},
-    "nodes": {"allocated": (0, 0, 200, 2, 0.4, 0.1), "nodes_on": (-30, -0.5, -0.3, 0, 0, 0)},
+
+
+@dataclass(frozen=True)
+class Refined:
+    """How a training is refined."""
+
+    goal: filling.Goal
+    moves: Sequence[Sequence[float]] = (filling.TOGETHER,)
+    """Which weights are searched, of those for each of `LOADS`."""
+    stages: Sequence[Refinement] = (
+        Refinement(every=4, generations=150, deviation=0.05, population=128, mixes=24),
+        Refinement(every=2, generations=40, deviation=0.02, population=128, mixes=24),
+    )
+    ranges: MixRanges = RANGES
+
+
+REFINED: Mapping[str, Refined] = {
+    "allocation": Refined({"allocated": (0, 0, 0.5, 0.5, 2, 10)}),
+    "power": Refined({"allocated": (0, 0, 2, 2, 1.5, 0.5), "watts": (-3, -0.8, -1.8, 0, 0, 0)}),
+    # An empty and a full cluster get weights of their own: few nodes first, no pod turned away later.
+    "nodes": Refined(
+        {"allocated": (0, 0, 200, 2, 0.4, 0.1), "nodes_on": (-30, -0.5, -0.3, 0, 0, 0)},
+        moves=((1, 0, 0), (0, 1, 0)),
+    ),
 }
-REFINEMENT = (
-    Refinement(every=4, generations=150, deviation=0.05, population=128, mixes=24),
-    Refinement(every=2, generations=40, deviation=0.02, population=128, mixes=24),
+SCARCE = Refined(
+    {"allocated": (0, 0, 6, 8, 3, 6)},
+    moves=((0, 0, 1),),
+    stages=(
+        Refinement(every=4, generations=80, deviation=0.08, population=128, mixes=24),
+        Refinement(every=2, generations=60, deviation=0.05, population=128, mixes=12),
+    ),
+    ranges=replace(RANGES, cpu_pods=(0.18, 0.26), partial=(0.1, 0.8), several=(0.0, 0.4), constrained=(-1.0, -0.5)),
 )
-REFINED_BY_LOAD = ("nodes",)
-"""Goals for which an empty and a full cluster get weights of their own: few nodes first, no pod turned away later."""
+"""What is added where CPU is scarcer than GPUs, learnt where it is: with many pods that want no GPU."""
 STEEPER = (0.0, 0.25, 0.5, 0.75)
 """How much further apart the weights for an empty and a full cluster are tried, where a training has both."""
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
@@ -106,7 +132,9 @@ def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts:
         log.write("log.json", seed, repr(schedule), is_first=not part)
 
 
-def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: int, bundle: Path | None) -> None:
+def refine_all(
+    data: Path, out: Path, only: Sequence[str], seed: int, shorten: int, bundle: Path | None, *, is_scarce: bool
+) -> None:
     """Go on from the trainings in OUT, and write over them; where a bundle is given, from its policies."""
     if bundle is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -120,13 +148,25 @@ def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: i
         if only and name not in only:
             continue
         goal, number = name.rsplit("-", 1)
-        stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in REFINEMENT]
+        how = SCARCE if is_scarce else REFINED[goal]
+        stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in how.stages]
         log = _Log(out, [name])
         start = load_file(path)
-        if goal in REFINED_BY_LOAD:
+        if how.moves != (filling.TOGETHER,):
             start = filling.by_load(start)
-        refine(nodes, pods, sets, REFINED_GOALS[goal], seed + int(number), stages, start, log.add)
-        log.write(f"{name}.json", seed, repr(REFINEMENT), is_first=True)
+        refine(
+            nodes,
+            pods,
+            sets,
+            how.goal,
+            seed + int(number),
+            stages,
+            start,
+            log.add,
+            moves=how.moves,
+            ranges=how.ranges,
+        )
+        log.write(f"{name}.json", seed, repr(how), is_first=True)
 
 
 class _Log:
@@ -301,7 +341,7 @@ def _worth(goal: str, found: Mapping[str, float], nodes: Nodes) -> float:
     }
     return sum(
         weight * units[name][1] * found[f"{units[name][0]}_{percent}"]
-        for name, weights in REFINED_GOALS[goal].items()
+        for name, weights in REFINED[goal].goal.items()
         for weight, percent in zip(weights, LEVELS, strict=True)
         if weight
     )
@@ -333,6 +373,7 @@ def main() -> None:
             one.add_argument("--seed", type=int, default=0)
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
             one.add_argument("--bundle", type=Path, help="begin from its policies, as training 0 of each goal")
+            one.add_argument("--scarce", action="store_true", help="only what is added where CPU is scarcer than GPUs")
         elif name == "select":
             one.add_argument("--runs", type=Path, required=True)
         else:
@@ -344,7 +385,7 @@ def main() -> None:
         train(given.data, given.out, given.trainings, given.seed, given.shorten, parts)
     elif given.command == "refine":
         only = [one for one in given.only.split(",") if one]
-        refine_all(given.data, given.out, only, given.seed, given.shorten, given.bundle)
+        refine_all(given.data, given.out, only, given.seed, given.shorten, given.bundle, is_scarce=given.scarce)
     elif given.command == "select":
         select(given.data, given.runs, given.out)
     else:

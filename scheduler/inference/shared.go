@@ -1,5 +1,11 @@
 package inference
 
+import (
+	"slices"
+
+	"longshore.dev/scheduler/bundle"
+)
+
 // sharedPart is what the first layer makes of what all nodes share and of what depends on others: products, of which the
 // first is 1 times what is the same for all nodes, and one more for each column in which they differ.
 type sharedPart struct {
@@ -8,15 +14,15 @@ type sharedPart struct {
 	values  []float32 // [nodes, 1 + columns], or ones for a block where there are no columns
 }
 
-// settle tells the network what kind of pod it is about, and how full the cluster is.
+// settle tells the network what kind of pod it is about, and how full the cluster is and of what.
 func (s *Scorer) settle(of *class) {
 	p := s.model.program
-	used := float32(s.facts.gpusUsed)
-	hasLoad := !p.readsLoad || s.run.data[p.load][1] == used
+	load := [bundle.NumLoads]float32{float32(1 - s.facts.gpusUsed), float32(s.facts.gpusUsed), float32(s.facts.cpuScarce)}
+	hasLoad := !p.readsLoad || slices.Equal(s.run.data[p.load], load[:])
 	if s.settled == of && of.frame == s.frame && hasLoad {
 		return
 	}
-	copy(s.run.data[p.load], []float32{float32(1 - s.facts.gpusUsed), used})
+	copy(s.run.data[p.load], load[:])
 	copy(s.run.data[p.preference], s.model.preference)
 	copy(s.run.data[p.podKind], of.podKind[:])
 	s.run.before(&p.stages[0])

@@ -7,14 +7,41 @@ type clusterFacts struct {
 	cpuMean, cpuMost, cpuLeast, cpuDeviation, memoryMean, onShare float64
 	// gpusUsed is the share of the cluster's GPUs that is in use.
 	gpusUsed float64
+	// cpuScarce is how much sooner than these its CPU will be used up, 0 to 1.
+	cpuScarce float64
 }
+
+// CPU in use for each GPU in use, both as shares of what there is: up to the first CPU is not scarce, from the second on
+// it is. The last two count as used in an empty cluster.
+const (
+	cpuScarceFrom, cpuScarceAt    = 0.9, 1.05
+	cpuBeforehand, gpusBeforehand = 0.024, 0.03
+)
 
 // usage is what runs on the nodes, with what is found of it kept by blocks: only those are gone over again in which a
 // node changed.
 type usage struct {
 	cpu, memory, isOn []float64
-	gpus, gpusUsed    []int64 // milli
+	amounts           []amounts
 	blocks            []blockUsage
+}
+
+// amounts is what nodes have and what is in use of it, in milli.
+type amounts struct{ gpus, gpusUsed, cpu, cpuUsed int64 }
+
+func (a *amounts) add(other amounts) {
+	a.gpus, a.gpusUsed = a.gpus+other.gpus, a.gpusUsed+other.gpusUsed
+	a.cpu, a.cpuUsed = a.cpu+other.cpu, a.cpuUsed+other.cpuUsed
+}
+
+// scarceCPU returns how much sooner than the GPUs the CPU will be used up, 0 to 1; 0 without GPUs.
+func (a *amounts) scarceCPU() float64 {
+	if a.gpus == 0 {
+		return 0
+	}
+	cpu, gpus := float64(a.cpuUsed)/float64(max(a.cpu, 1)), float64(a.gpusUsed)/float64(a.gpus)
+	forEach := (cpu + cpuBeforehand) / (gpus + gpusBeforehand)
+	return cut((forEach - cpuScarceFrom) / (cpuScarceAt - cpuScarceFrom))
 }
 
 // blockUsage is what runs on a block of nodes; square is the sum of the squared distances from its own mean.
@@ -22,22 +49,23 @@ type blockUsage struct {
 	isStale                       bool
 	cpu, square, memory, on, most float64
 	least                         float64
-	gpus, gpusUsed                int64
+	amounts                       amounts
 }
 
 func (u *usage) resize(numNodes int) {
 	u.cpu, u.memory, u.isOn = zeroed(u.cpu, numNodes), zeroed(u.memory, numNodes), zeroed(u.isOn, numNodes)
-	u.gpus, u.gpusUsed = zeroed(u.gpus, numNodes), zeroed(u.gpusUsed, numNodes)
+	u.amounts = make([]amounts, numNodes)
 	u.blocks = make([]blockUsage, (numNodes+blockSize-1)/blockSize)
 }
 
 // take notes what runs on a node.
 func (u *usage) take(at int, n *node) {
 	u.cpu[at], u.memory[at], u.isOn[at] = n.cpuUsed, n.memoryUsed, bit(n.numPods > 0)
-	u.gpus[at], u.gpusUsed[at] = int64(len(n.gpuUsed))*wholeGPU, 0
+	one := amounts{gpus: int64(len(n.gpuUsed)) * wholeGPU, cpu: n.cpu, cpuUsed: n.cpuAsked}
 	for _, used := range n.gpuUsed {
-		u.gpusUsed[at] += used
+		one.gpusUsed += used
 	}
+	u.amounts[at] = one
 	u.blocks[at/blockSize].isStale = true
 }
 
@@ -50,8 +78,7 @@ func (u *usage) renew(block int) {
 		found.most, found.least = max(found.most, used), min(found.least, used)
 		found.memory += u.memory[from+i]
 		found.on += u.isOn[from+i]
-		found.gpus += u.gpus[from+i]
-		found.gpusUsed += u.gpusUsed[from+i]
+		found.amounts.add(u.amounts[from+i])
 	}
 	mean := found.cpu / float64(to-from)
 	for _, used := range u.cpu[from:to] {
@@ -63,7 +90,7 @@ func (u *usage) renew(block int) {
 // pool works out what runs on all nodes together.
 func (u *usage) pool() clusterFacts {
 	c, number := clusterFacts{cpuLeast: 1}, float64(len(u.cpu))
-	gpus, gpusUsed := int64(0), int64(0)
+	var all amounts
 	for i := range u.blocks {
 		if u.blocks[i].isStale {
 			u.renew(i)
@@ -73,11 +100,11 @@ func (u *usage) pool() clusterFacts {
 		c.cpuMost, c.cpuLeast = max(c.cpuMost, one.most), min(c.cpuLeast, one.least)
 		c.memoryMean += one.memory
 		c.onShare += one.on
-		gpus += one.gpus
-		gpusUsed += one.gpusUsed
+		all.add(one.amounts)
 	}
 	c.cpuMean, c.memoryMean, c.onShare = c.cpuMean/number, c.memoryMean/number, c.onShare/number
-	c.gpusUsed = float64(gpusUsed) / float64(max(gpus, 1))
+	c.gpusUsed = float64(all.gpusUsed) / float64(max(all.gpus, 1))
+	c.cpuScarce = all.scarceCPU()
 	square := 0.0
 	for i := range u.blocks {
 		size := float64(min(blockSize, len(u.cpu)-i*blockSize))

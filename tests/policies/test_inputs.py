@@ -173,7 +173,24 @@ def test_the_load_is_the_share_of_all_gpus_that_is_in_use(nodes: list[tuple[int,
     arrays = encode(make_snapshot(*some, make_node("plain"), *pods, make_pod("next").gpu(1, 100))).arrays
     found = load(arrays)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, [1 - want, want], atol=1e-7)
+    np.testing.assert_allclose(found, [1 - want, want, 0], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("gpu_milli", "cpu", "want"),
+    [
+        pytest.param(0, 0, 0.0, id="empty"),
+        pytest.param(0, 20, 1.0, id="CPU alone is used"),
+        pytest.param(500, 45, 0.0, id="CPU to spare"),
+        pytest.param(500, 50, (0.524 / 0.53 - 0.9) / 0.15, id="both are used up together"),
+        pytest.param(500, 70, 1.0, id="CPU is used up first"),
+    ],
+)
+def test_cpu_is_scarce_where_more_of_it_is_used_than_of_the_gpus(gpu_milli: int, cpu: int, want: float):
+    pods = [make_pod("cpu").cpu(cpu).on("n")] if cpu else []
+    pods += [make_pod("gpu").gpu(1, gpu_milli).on("n")] if gpu_milli else []
+    arrays = encode(make_snapshot(make_node("n").cpu(100).gpu(1, "T4"), *pods, make_pod("next").gpu(1, 100))).arrays
+    np.testing.assert_allclose(load(arrays)[2], want, atol=1e-6)
 
 
 def test_gpus_of_nodes_that_are_not_there_do_not_count():

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE, write_small_trace
-from longshore.core.forward import POD_KINDS
+from longshore.core.forward import LOADS, POD_KINDS
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem
 from longshore.training import filling_basis
 from longshore.training.filling import FEATURES
-from longshore.training.filling_basis import at_each_load, search_basis
+from longshore.training.filling_basis import at_loads, search_basis
 from longshore.training.mixed_runs import Runs, draw_runs, on_device
 
 jax.config.update("jax_enable_x64", True)
@@ -59,11 +59,10 @@ def test_scores_differ_equally_in_all_directions(problem: Problem, runs: Runs) -
     assert np.mean(np.array(spreads) > 0.9) > 0.5
 
 
-def test_at_each_load_a_direction_moves_one_end_alone() -> None:
+def test_at_some_loads_a_direction_moves_their_weights_alone() -> None:
     basis = np.random.default_rng(2).normal(size=(3, len(FEATURES), len(POD_KINDS))).astype(np.float32)
-    apart = at_each_load(basis)
-    assert apart.shape == (6, len(FEATURES), 2 * len(POD_KINDS))
-    for place, direction in enumerate(basis):
-        for end in range(2):
-            np.testing.assert_array_equal(apart[2 * place + end][:, end::2], direction)
-            assert not apart[2 * place + end][:, 1 - end :: 2].any()
+    apart = at_loads(basis, ((1, 1, 0), (0, 0, 1)))
+    assert apart.shape == (6, len(FEATURES), len(LOADS) * len(POD_KINDS))
+    for place, moves in enumerate(((1, 1, 0), (0, 0, 1))):
+        for load, by in enumerate(moves):
+            np.testing.assert_array_equal(apart[3 * place :][:3, :, load :: len(LOADS)], by * basis)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE, write_small_trace
-from longshore.core.forward import POD_KINDS
+from longshore.core.forward import LOADS, POD_KINDS
 from longshore.core.policy import Policy, check_policy
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem, side_by_side
@@ -85,7 +85,9 @@ def test_a_joint_policy_falls_apart_into_what_it_was_made_of(problem: Problem) -
     """Weights by load come back as such, those that are the same at any load as one set."""
     by_goal = {goal: drawn(number) for number, goal in enumerate(TERMS)}
     by_goal["nodes"] = steeper(by_load(by_goal["nodes"]), 0.5)
-    by_goal["nodes"]["score.weight"][:, ::2] += 1.0
+    by_goal["nodes"]["score.weight"][:, :: len(LOADS)] += 1.0
+    by_goal["power"] = by_load(by_goal["power"])
+    by_goal["power"]["score.weight"][:, 2 :: len(LOADS)] += 1.0
     policy = make_policy("joint", by_goal, "nodes", envelope_of(problem, [], seed=1), {}, {})
     again = split(policy)
     assert again.keys() == by_goal.keys()
@@ -98,7 +100,7 @@ def test_a_policy_by_load_changes_as_the_cluster_fills(problem: Problem) -> None
     first, last = drawn(0), drawn(1)
     both = by_load(first)
     for name, leaf in both.items():
-        leaf[..., 1::2] = last[name]
+        leaf[..., 1 :: len(LOADS)] = last[name]
     runs = side_by_side([problem.run(7)[0]])
     played = [np.asarray(fill_all(scored_by(one), runs, problem.num_shares).node[0]) for one in (first, last, both)]
     differs = played[0] != played[2]
@@ -116,9 +118,10 @@ def test_the_same_weights_at_both_ends_are_the_policy_without_load(problem: Prob
 
 
 def test_steeper_moves_the_empty_end_away_from_the_full_one() -> None:
-    tensors = {"score.weight": np.zeros((1, 2 * len(POD_KINDS)), np.float32)}
-    tensors["score.weight"][:, ::2] = 4.0
+    tensors = {"score.weight": np.zeros((1, len(LOADS) * len(POD_KINDS)), np.float32)}
+    tensors["score.weight"][:, :: len(LOADS)] = 4.0
     moved = steeper(tensors, 0.25)["score.weight"]
-    assert (moved[:, ::2] == 5.0).all()
-    assert not moved[:, 1::2].any()
-    assert (tensors["score.weight"][:, ::2] == 4.0).all()
+    assert (moved[:, :: len(LOADS)] == 5.0).all()
+    assert not moved[:, 1 :: len(LOADS)].any()
+    assert not moved[:, 2 :: len(LOADS)].any()
+    assert (tensors["score.weight"][:, :: len(LOADS)] == 4.0).all()

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE, write_small_trace
-from longshore.core.forward import POD_KINDS
+from longshore.core.forward import LOADS, POD_KINDS
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem
 from longshore.training.filling import (
@@ -97,10 +98,34 @@ def test_a_variant_without_a_number_is_the_worst_and_spoils_no_other() -> None:
     np.testing.assert_allclose(found[:2], [-1.11237, 0.5], atol=1e-4)
 
 
+def moved_by(folder: Path, **given: Any) -> tuple[list[np.ndarray], Tensors]:
+    """Return by how much the weights for each of `LOADS` were moved, and all tensors."""
+    start = by_load(START)
+    nodes, pods = read_nodes(folder), read_pods(folder, TRACE)
+    found = refine(nodes, pods, SETS, GOALS["nodes"], 0, [SHORT], start, **given)
+    moved = found[WEIGHT] - start[WEIGHT]
+    return [moved[:, place :: len(LOADS)] for place in range(len(LOADS))], found
+
+
 def test_both_ends_of_a_policy_by_load_are_searched(folder: Path) -> None:
-    found = refined(folder, SHORT, [], by_load(START))
-    moved = found[WEIGHT] - by_load(START)[WEIGHT]
-    assert moved[:, ::2].any()
-    assert moved[:, 1::2].any()
-    assert not np.allclose(moved[:, ::2], moved[:, 1::2])
+    (empty, full, scarce), found = moved_by(folder, moves=((1, 0, 0), (0, 1, 0)))
+    assert empty.any()
+    assert full.any()
+    assert not scarce.any()
+    assert not np.allclose(empty, full)
     assert worth(folder, found) > worth(folder, START) + 10
+
+
+def test_without_more_said_both_ends_move_together(folder: Path) -> None:
+    (empty, full, scarce), _ = moved_by(folder)
+    assert empty.any()
+    assert not scarce.any()
+    np.testing.assert_allclose(empty, full, atol=1e-5)
+
+
+def test_what_is_added_where_cpu_is_scarce_is_searched_alone(folder: Path) -> None:
+    many_without_gpu = replace(RANGES, cpu_pods=(0.6, 0.8))
+    (empty, full, scarce), _ = moved_by(folder, moves=((0, 0, 1),), ranges=many_without_gpu)
+    assert scarce.any()
+    assert not empty.any()
+    assert not full.any()

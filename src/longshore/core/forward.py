@@ -38,8 +38,9 @@ POD_KINDS = (
     "more GPUs",
 )
 """Kinds of pods by the GPU that they want: none, parts of one by quarters (in milli), one, two, up to four, more."""
-LOADS = ("empty", "full")
-"""The ends between which a cluster is: how much of its GPUs is free, and how much is in use, which sum to 1."""
+LOADS = ("empty", "full", "cpu scarce")
+"""What a cluster is like: how much of its GPUs is free, how much is in use, which sum to 1, and how much sooner than
+these its CPU will be used up, from 0 to 1."""
 
 
 _ZERO, _INFINITY = np.float32(0), np.float32(np.inf)
@@ -68,7 +69,7 @@ class Inputs(NamedTuple):
     prior: Array  # [nodes, 1] float32; minus the node's place by a heuristic, 0 = its choice
     preference: Array  # [terms] float32; weights of the objective's terms, given at run time
     pod_kind: Array = np.zeros(len(POD_KINDS), np.float32)  # [pod kinds] float32; 1 for the pod's, 0 for the others
-    load: Array = np.array([1, 0], np.float32)  # [2] float32; of the cluster's GPUs, the shares that are free and used
+    load: Array = np.array([1, 0, 0], np.float32)  # [3] float32; how much the cluster is like each of `LOADS`
 
 
 Tensors = Mapping[str, Array]

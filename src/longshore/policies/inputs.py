@@ -16,6 +16,7 @@ from longshore.core.features import features as compute_features
 from longshore.core.forward import LOAD, POD_KIND, POD_KINDS, Inputs, Op
 from longshore.core.gpu import WHOLE_GPU_MILLI, wanted
 from longshore.core.ops import Array, namespace
+from longshore.core.power import CPU_COLUMN
 from longshore.policies.heuristics.base import Heuristic
 
 LAST_PLACE = 8
@@ -24,6 +25,11 @@ LAST_PLACE = 8
 _KINDS_FROM_MILLI = (1, *(quarter * WHOLE_GPU_MILLI // 4 for quarter in (1, 2, 3, 4)))
 _KINDS_FROM_COUNT = (2, 3, 5)
 """From how much on a pod is of the next kind of `core.forward.POD_KINDS`."""
+_CPU_SCARCE_FROM, _CPU_SCARCE_AT = 0.9, 1.05
+"""CPU in use for each GPU in use, both as shares of what there is: up to the first CPU is not scarce, from the second
+on it is. At 1 both are used up together."""
+_CPU_BEFOREHAND, _GPUS_BEFOREHAND = 0.024, 0.03
+"""The shares that count as used in an empty cluster: so the first few pods do not decide."""
 _NOT_READ = np.zeros(0, np.float32)
 
 
@@ -117,12 +123,17 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
 
 
 def load(arrays: ClusterArrays) -> Array:
-    """Return how much of the cluster's GPUs is free, and how much is in use, float32 [2]; without GPUs all is free."""
+    """Return how much the cluster is like each of `core.forward.LOADS`, float32 [3]; without GPUs it is empty."""
     xp = namespace(arrays.state.gpu_used)
-    # Nodes that are down, or have not joined yet, have their GPUs in the arrays all the same.
-    capacity = xp.where(arrays.nodes.is_real[:, None], arrays.nodes.gpu_capacity, 0).sum()
-    used = arrays.state.gpu_used.sum() / xp.maximum(capacity, 1)
-    return xp.stack([1 - used, used]).astype(xp.float32)
+    nodes, state = arrays.nodes, arrays.state
+    # Nodes that are down, or have not joined yet, have their GPUs and CPU in the arrays all the same.
+    gpus = xp.where(nodes.is_real[:, None], nodes.gpu_capacity, 0).sum()
+    cpu = xp.where(nodes.is_real, nodes.allocatable[:, CPU_COLUMN], 0).sum()
+    used = state.gpu_used.sum() / xp.maximum(gpus, 1)
+    cpu_used = state.requested[:, CPU_COLUMN].sum() / xp.maximum(cpu, 1)
+    for_each = (cpu_used + _CPU_BEFOREHAND) / (used + _GPUS_BEFOREHAND)
+    scarce = xp.clip((for_each - _CPU_SCARCE_FROM) / (_CPU_SCARCE_AT - _CPU_SCARCE_FROM), 0, 1)
+    return xp.stack([1 - used, used, xp.where(gpus > 0, scarce, 0)]).astype(xp.float32)
 
 
 def places(scores: Array, feasible: Array) -> Array:

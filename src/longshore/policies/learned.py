@@ -66,7 +66,7 @@ def learned(policy: Policy, preference: Mapping[str, float] | None = None, *, ke
 
 
 _ENDS = np.eye(len(LOADS), dtype=np.float32)
-"""The load of an empty and of a full cluster."""
+"""The load of clusters that are like one of `LOADS` alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +100,9 @@ class _Score:
         return self._reads.load
 
     def facts(self, arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
-        """Return the scores where the pod takes its devices so: in any cluster, or in an empty and in a full one.
+        """Return the scores where the pod takes its devices so: in any cluster, or by each of `LOADS`.
 
-        float32 [1 or 2, nodes].
+        float32 [1 or loads, nodes].
         """
         rows = columns(View(arrays, pod_class, arrays.nodes.is_real, known_take=take), self._wanted)
         inputs = own_inputs(rows, arrays, pod_class, self.preference)
@@ -140,9 +140,11 @@ def own_rows(
 
 
 def _by_load(facts: Array, _feasible: Array, arrays: ClusterArrays) -> Array:
-    """Rank by the scores of an empty and of a full cluster, each by how much the cluster is so."""
-    free, used = load(arrays)
-    return free * facts[0] + used * facts[1]
+    """Rank by the scores by each of `LOADS`, each by how much the cluster is so."""
+    total = 0.0
+    for share, scores in zip(load(arrays), facts, strict=True):
+        total = total + share * scores
+    return total
 
 
 def _looks_at_one_node(score: _Score) -> bool:

@@ -57,6 +57,9 @@ TIE_TOLERANCE = 1.0
 """Nodes that are nearly as good as the best go by name, which packs pods together. How large scores are is learnt."""
 WEIGHT = "score.weight"
 """The tensor that decides; what is added to all scores of a decision alike decides nothing."""
+TOGETHER = (1, 1, 0)
+"""Of weights for each of `LOADS`: those for an empty and for a full cluster are mixed, and make one set if they are
+equal; those for scarce CPU are added to it."""
 TRAINING_SEED, SELECTION_SEED = 10_000, 20_000
 """Mixes of one purpose never serve the other; the tables' own runs are of other seeds, and of no mix."""
 Goal = Mapping[str, Sequence[float]]
@@ -193,15 +196,18 @@ def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
 
 
 def has_load(tensors: Mapping[str, Array]) -> bool:
-    """Tell whether an empty and a full cluster have weights of their own."""
+    """Tell whether weights follow the cluster."""
     return bool(tensors[WEIGHT].shape[1] > len(POD_KINDS))
 
 
 def by_load(tensors: Tensors) -> Tensors:
-    """Return the same policy with weights of their own for an empty and for a full cluster, equal as yet."""
+    """Return the same policy with weights for each of `LOADS`, which make no difference as yet."""
     if has_load(tensors):
         return tensors
-    return {name: np.repeat(leaf, len(LOADS), axis=-1) for name, leaf in tensors.items()}
+    return {
+        name: (leaf[..., None] * np.array(TOGETHER, np.float32)).reshape(*leaf.shape[:-1], -1)
+        for name, leaf in tensors.items()
+    }
 
 
 def steeper(tensors: Tensors, by: float) -> Tensors:

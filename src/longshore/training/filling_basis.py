@@ -6,7 +6,7 @@ what a few loud features say. In the basis made here a step in any direction cha
 directions in which nodes never differ are left out, which is more than half of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import jax
@@ -16,7 +16,7 @@ import numpy as np
 from longshore.core.arrays import ClusterArrays
 from longshore.core.feature_view import View
 from longshore.core.features import chosen, columns
-from longshore.core.forward import LOADS, POD_KINDS
+from longshore.core.forward import POD_KINDS
 from longshore.core.ops import Array
 from longshore.core.place import place
 from longshore.evaluation.tables.problem import is_axis
@@ -56,10 +56,13 @@ def search_basis(runs: Runs, num_shares: int, tensors: Tensors, decisions: int =
     return np.array(directions, np.float32)
 
 
-def at_each_load(basis: Array) -> Array:
-    """Return every direction twice, for the weights of an empty and of a full cluster: [directions, features, sets]."""
-    apart = np.einsum("dfk,ab->dafkb", basis, np.eye(len(LOADS), dtype=np.float32))
-    return apart.reshape(len(LOADS) * len(basis), len(FEATURES), -1)
+def at_loads(basis: Array, moves: Sequence[Sequence[float]]) -> Array:
+    """Return every direction once for each of `moves`, which say how much it moves the weights of each of `LOADS`.
+
+    [moves x directions, features, sets]
+    """
+    apart = np.einsum("dfk,ab->adfkb", basis, np.array(moves, np.float32))
+    return apart.reshape(len(moves) * len(basis), len(FEATURES), -1)
 
 
 def _directions(covariance: Array) -> Array:

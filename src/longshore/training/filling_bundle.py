@@ -52,12 +52,12 @@ def split(policy: Policy) -> dict[str, Tensors]:
 
 
 def _without_load(tensors: Tensors) -> Tensors:
-    """Return one set of weights for each kind of pod where an empty and a full cluster have the same."""
+    """Return one set of weights for each kind of pod where these do not follow the cluster."""
     if not has_load(tensors):
         return tensors
-    ends = [{name: leaf[..., end :: len(LOADS)] for name, leaf in tensors.items()} for end in range(len(LOADS))]
-    is_same = all(np.array_equal(ends[0][name], ends[1][name]) for name in tensors)
-    return ends[0] if is_same else tensors
+    plain = {name: leaf[..., :: len(LOADS)] for name, leaf in tensors.items()}
+    is_same = all(np.array_equal(leaf, tensors[name]) for name, leaf in by_load(plain).items())
+    return plain if is_same else tensors
 
 
 def make_policy(

@@ -24,6 +24,7 @@ from longshore.evaluation.tables.problem import Problem
 from longshore.training.covariance import CovarianceSearch
 from longshore.training.filling import (
     SELECTION_SEED,
+    TOGETHER,
     TRAINING_SEED,
     WEIGHT,
     Goal,
@@ -34,7 +35,7 @@ from longshore.training.filling import (
     scored_by,
     weighed,
 )
-from longshore.training.filling_basis import at_each_load, search_basis
+from longshore.training.filling_basis import at_loads, search_basis
 from longshore.training.mixed_runs import Results, Runs, draw_runs, every, on_device, play, some
 
 RANGES = MixRanges(evenness=(15.0, 80.0), constrained=(-1.0, 0.35))
@@ -75,22 +76,27 @@ def refine(
     stages: Sequence[Refinement],
     start: Tensors,
     on_judged: Callable[[Judged], None] = lambda _: None,
+    *,
+    moves: Sequence[Sequence[float]] = (TOGETHER,),
+    ranges: MixRanges = RANGES,
 ) -> Tensors:
-    """Return better tensors for a goal than `start`, or `start`; arguments as of `training.filling.train`.
+    """Return better tensors for a goal than `start`, or `start`; arguments as of `training.filling.train`, and
 
-    Where `start` has weights for an empty and for a full cluster, both are searched.
+    Args:
+        moves: where weights follow the cluster, which of them are searched (`training.filling_basis.at_loads`).
+        ranges: of the mixes that are played.
     """
     weights: Results = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), goal_weights([goal]))
     small = Problem(every(nodes, stages[0].every), pods)
-    drawn = draw_runs(small, model_sets, range(BASIS_SEED, BASIS_SEED + _BASIS_RUNS), RANGES)
+    drawn = draw_runs(small, model_sets, range(BASIS_SEED, BASIS_SEED + _BASIS_RUNS), ranges)
     basis = search_basis(on_device(drawn), small.num_shares, start)
     if has_load(start):
-        basis = at_each_load(basis)
+        basis = at_loads(basis, moves)
     rng = np.random.default_rng(seed)
     for number, stage in enumerate(stages):
         problem = Problem(every(nodes, stage.every), pods)
         mixes, judges = (
-            on_device(draw_runs(problem, model_sets, range(first, first + many), RANGES))
+            on_device(draw_runs(problem, model_sets, range(first, first + many), ranges))
             for first, many in ((TRAINING_SEED, stage.pool), (SELECTION_SEED, stage.selection))
         )
         search = CovarianceSearch(len(basis), stage.population, stage.deviation, rng)

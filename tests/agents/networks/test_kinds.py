@@ -54,14 +54,15 @@ def test_a_preference_mixes_what_its_terms_would_score_alone(kind: int) -> None:
 
 
 @every_kind
-def test_a_load_mixes_what_an_empty_and_a_full_cluster_would_score(kind: int) -> None:
+def test_a_load_mixes_what_an_empty_and_a_full_cluster_would_score_and_adds_scarce_cpu(kind: int) -> None:
     tensors, inputs = drawn(BY_LOAD), inputs_of_kind(kind, (0.25, 0.75))
-    empty, full, between = (
+    empty, full, scarce, between = (
         scores(tensors, inputs._replace(load=np.array(load, np.float32)), BY_LOAD)
-        for load in ((1.0, 0.0), (0.0, 1.0), (0.3, 0.7))
+        for load in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.3, 0.7, 0.5))
     )
     assert not np.allclose(empty, full)
-    np.testing.assert_allclose(between, 0.3 * empty + 0.7 * full, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(scarce, 0)
+    np.testing.assert_allclose(between, 0.3 * empty + 0.7 * full + 0.5 * scarce, rtol=1e-5, atol=1e-6)
 
 
 def test_every_kind_has_weights_for_every_term() -> None:

@@ -18,7 +18,7 @@ class Kinds:
     gain: float = 1e-4
     """How large the weights are at the start, before anything is learnt."""
     by_load: bool = False
-    """Weights of their own for an empty and for a full cluster; in between they are mixed by how full its GPUs are."""
+    """Weights that follow the cluster: for free and for used GPUs, and what is added where CPU is scarce."""
 
     def build(self, sizes: Sizes) -> Blueprint:
         """Return the network."""
