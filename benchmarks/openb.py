@@ -2,7 +2,7 @@
 
     python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
     python benchmarks/openb.py refine --data DIR --out runs/openb [--only allocation-0,power-0] [--bundle bundles/openb]
-    python benchmarks/openb.py refine --data DIR --out runs/openb --only allocation-0 --scarce
+    python benchmarks/openb.py refine --data DIR --out runs/openb --scarce
     python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
     python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
 
@@ -10,7 +10,7 @@
 program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
 part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
 one training after the other, four to eight minutes each on an H200; `--bundle` begins from a bundle that is there
-already, and `--scarce` learns what is added to the weights where CPU is scarcer than GPUs. `select` takes, for each
+already, and `--scarce` learns what is added to the weights where CPU is scarce beside GPUs. `select` takes, for each
 goal, the training that does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then
 reports on seeds 42 to 51. `front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
@@ -101,7 +101,7 @@ SCARCE = Refined(
     ),
     ranges=replace(RANGES, cpu_pods=(0.18, 0.26), partial=(0.1, 0.8), several=(0.0, 0.4), constrained=(-1.0, -0.5)),
 )
-"""What is added where CPU is scarcer than GPUs, learnt where it is: with many pods that want no GPU."""
+"""What is added for allocation where CPU is scarce beside GPUs, learnt where it is: with many pods that want no GPU."""
 STEEPER = (0.0, 0.25, 0.5, 0.75)
 """How much further apart the weights for an empty and a full cluster are tried, where a training has both."""
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
@@ -148,6 +148,8 @@ def refine_all(
         if only and name not in only:
             continue
         goal, number = name.rsplit("-", 1)
+        if is_scarce and goal != "allocation":
+            continue
         how = SCARCE if is_scarce else REFINED[goal]
         stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in how.stages]
         log = _Log(out, [name])
@@ -214,7 +216,7 @@ def select(data: Path, runs: Path, out: Path) -> None:
         paths = sorted(runs.glob(f"{goal}-*.safetensors"))
         for path in paths:
             trained = load_file(path)
-            for by in STEEPER if filling.has_load(trained) else (0.0,):
+            for by in STEEPER if filling.has_ends(trained) else (0.0,):
                 tensors = filling.steeper(trained, by)
                 per_trace = [
                     _figures(one, played[trace], _play(tensors, played[trace], one.num_shares))
@@ -373,7 +375,9 @@ def main() -> None:
             one.add_argument("--seed", type=int, default=0)
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
             one.add_argument("--bundle", type=Path, help="begin from its policies, as training 0 of each goal")
-            one.add_argument("--scarce", action="store_true", help="only what is added where CPU is scarcer than GPUs")
+            one.add_argument(
+                "--scarce", action="store_true", help="only allocation, and what is added where CPU is scarce"
+            )
         elif name == "select":
             one.add_argument("--runs", type=Path, required=True)
         else:

@@ -9,20 +9,20 @@ or by pods that want several. These go beyond the ones that the policies were se
 
 import argparse
 import csv
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from longshore.core.errors import InputError
 from longshore.core.ops import Array
-from longshore.evaluation.tables.openb import GPU_MILLI, NODE_FILE, POD_PREFIX, read_pods
+from longshore.evaluation.tables.openb import GPU_MILLI, NODE_FILE, POD_PREFIX, read_pods, read_table
 
 
 @dataclass(frozen=True)
 class Shares:
-    """What a list is made of."""
+    """What a list is made of; by default as the default list is."""
 
     cpu_pods: float = 0.133
     """Of the pods: those that want no GPU."""
@@ -35,14 +35,20 @@ class Shares:
 LISTS: Mapping[str, Shares] = {
     "drawn-default": Shares(),
     "drawn-cpu250": Shares(cpu_pods=0.25),
+    # With more in parts the published lists have less of everything else.
     "drawn-gpushare80": Shares(partial=0.8, several=0.015),
     "drawn-gpushare100": Shares(partial=1.0, several=0.0),
-    "drawn-multigpu50": Shares(partial=0.307 * 0.5, several=0.5),
+    # With more for several they keep parts and whole ones as they are to each other.
+    "drawn-multigpu50": Shares(partial=0.5 * 0.307, several=0.5),
 }
 
 
 def draw(milli: Array, shares: Shares, rng: np.random.Generator) -> Array:
-    """Return which pods [drawn] make a list, in random order, from the GPU milli that each asks for [pods]."""
+    """Return which pods [drawn] make a list, in random order, from the GPU milli that each asks for [pods].
+
+    Raises:
+        InputError: the list has no pod of a group that is wanted.
+    """
     groups = (
         ((milli > 0) & (milli < GPU_MILLI), shares.partial),
         (milli == GPU_MILLI, 1 - shares.partial - shares.several),
@@ -50,11 +56,20 @@ def draw(milli: Array, shares: Shares, rng: np.random.Generator) -> Array:
     )
     parts = []
     for members, share in groups:
-        drawn = rng.choice(np.flatnonzero(members), len(milli) * 3)
-        parts.append(drawn[np.cumsum(milli[drawn]) <= share * milli.sum()])
+        many = round(share * milli.sum() / max(milli[members].mean(), 1)) if members.any() else share > 0
+        parts.append(_some(members, many, rng))
     with_gpu = sum(len(part) for part in parts)
-    without = round(with_gpu * shares.cpu_pods / (1 - shares.cpu_pods))
-    return rng.permutation(np.concatenate([*parts, rng.choice(np.flatnonzero(milli == 0), without)]))
+    without = _some(milli == 0, round(with_gpu * shares.cpu_pods / (1 - shares.cpu_pods)), rng)
+    return rng.permutation(np.concatenate([*parts, without]))
+
+
+def _some(members: Array, many: int, rng: np.random.Generator) -> Array:
+    if many and not members.any():
+        raise InputError(
+            "got a default list without pods of one kind (no GPU, a part, one or several), expected pods of each",
+            "take the published list",
+        )
+    return rng.choice(np.flatnonzero(members), many) if many else np.zeros(0, np.int64)
 
 
 def main() -> None:
@@ -64,18 +79,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     milli = read_pods(given.data, "default").total_gpu_milli
-    with (given.data / f"{POD_PREFIX}default.csv").open(newline="") as file:
-        header, *rows = csv.reader(file)
+    pods = read_table(given.data / f"{POD_PREFIX}default.csv", ("name",), "")
+    nodes = (given.data / NODE_FILE).read_bytes()
     given.out.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(given.data / NODE_FILE, given.out / NODE_FILE)
-    rng = np.random.default_rng(given.seed)
-    name = header.index("name")
-    for trace, shares in LISTS.items():
+    (given.out / NODE_FILE).write_bytes(nodes)
+    name = pods.columns.index("name")
+    for number, (trace, shares) in enumerate(LISTS.items()):
         with (given.out / f"{POD_PREFIX}{trace}.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            for number, row in enumerate(draw(milli, shares, rng)):
-                writer.writerow([*rows[row][:name], f"pod-{number:06d}", *rows[row][name + 1 :]])
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(pods.columns)
+            for place, row in enumerate(draw(milli, shares, np.random.default_rng([given.seed, number]))):
+                values = pods.rows[row]
+                writer.writerow([*values[:name], f"pod-{place:06d}", *values[name + 1 :]])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ func (e *Error) Error() string {
 const (
 	againHint   = "copy the bundle again from where it was made"
 	damagedHint = "the file is damaged; " + againHint
-	mixedHint   = "weights and operations of different policies were mixed; take all files of one bundle"
+	mixedHint   = "weights and operations are of different policies, or of another version of longshore; take all files of one bundle, or train it again"
 )
 
 func errorf(hint, format string, values ...any) error {

@@ -19,7 +19,7 @@ const (
 // NumPodKinds is the width of PodKind: cpu, parts of a GPU by quarters, one GPU, two GPUs, up to four, more GPUs.
 const NumPodKinds = 9
 
-// NumLoads is the width of Load: of the cluster's GPUs, the shares that are free and used, and how scarce its CPU is.
+// NumLoads is the width of Load: of the cluster's GPUs, the shares that are free and used, and how scarce CPU is beside them.
 const NumLoads = 3
 
 // MaxWidth is how wide all values of a network together may be: repeated `concat` would else ask for more memory than

@@ -49,7 +49,7 @@ type program struct {
 	stages []stage
 	// The numbers of the values that are there from the start, and of the result.
 	rows, preference, podKind, load, score int
-	// readsLoad: scores depend on how full the cluster's GPUs are.
+	// readsLoad: scores depend on how full the cluster is.
 	readsLoad bool
 	// firstLayer is set where a linear layer alone reads the rows: of these, what depends on the node alone is kept.
 	firstLayer *firstLayer

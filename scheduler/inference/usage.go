@@ -7,15 +7,17 @@ type clusterFacts struct {
 	cpuMean, cpuMost, cpuLeast, cpuDeviation, memoryMean, onShare float64
 	// gpusUsed is the share of the cluster's GPUs that is in use.
 	gpusUsed float64
-	// cpuScarce is how much sooner than these its CPU will be used up, 0 to 1.
+	// cpuScarce is how near the CPU of its nodes with GPUs is to being used up before these, 0 to 1.
 	cpuScarce float64
 }
 
 // CPU in use for each GPU in use, both as shares of what there is: up to the first CPU is not scarce, from the second on
-// it is. The last two count as used in an empty cluster.
+// it is. The next two count as used in an empty cluster. While fewer GPUs than the last are in use, CPU is that much less
+// scarce.
 const (
 	cpuScarceFrom, cpuScarceAt    = 0.9, 1.05
 	cpuBeforehand, gpusBeforehand = 0.024, 0.03
+	saysLittleBelow               = 0.1
 )
 
 // usage is what runs on the nodes, with what is found of it kept by blocks: only those are gone over again in which a
@@ -26,7 +28,7 @@ type usage struct {
 	blocks            []blockUsage
 }
 
-// amounts is what nodes have and what is in use of it, in milli.
+// amounts is what nodes with GPUs have and what is in use of it, in milli.
 type amounts struct{ gpus, gpusUsed, cpu, cpuUsed int64 }
 
 func (a *amounts) add(other amounts) {
@@ -34,14 +36,14 @@ func (a *amounts) add(other amounts) {
 	a.cpu, a.cpuUsed = a.cpu+other.cpu, a.cpuUsed+other.cpuUsed
 }
 
-// scarceCPU returns how much sooner than the GPUs the CPU will be used up, 0 to 1; 0 without GPUs.
+// usedGPUs returns the share of the GPUs that is in use; 0 without GPUs.
+func (a *amounts) usedGPUs() float64 { return float64(a.gpusUsed) / float64(max(a.gpus, 1)) }
+
+// scarceCPU returns how near the CPU is to being used up before the GPUs, 0 to 1; 0 without GPUs.
 func (a *amounts) scarceCPU() float64 {
-	if a.gpus == 0 {
-		return 0
-	}
-	cpu, gpus := float64(a.cpuUsed)/float64(max(a.cpu, 1)), float64(a.gpusUsed)/float64(a.gpus)
+	cpu, gpus := float64(a.cpuUsed)/float64(max(a.cpu, 1)), a.usedGPUs()
 	forEach := (cpu + cpuBeforehand) / (gpus + gpusBeforehand)
-	return cut((forEach - cpuScarceFrom) / (cpuScarceAt - cpuScarceFrom))
+	return cut((forEach-cpuScarceFrom)/(cpuScarceAt-cpuScarceFrom)) * min(gpus/saysLittleBelow, 1)
 }
 
 // blockUsage is what runs on a block of nodes; square is the sum of the squared distances from its own mean.
@@ -61,11 +63,13 @@ func (u *usage) resize(numNodes int) {
 // take notes what runs on a node.
 func (u *usage) take(at int, n *node) {
 	u.cpu[at], u.memory[at], u.isOn[at] = n.cpuUsed, n.memoryUsed, bit(n.numPods > 0)
-	one := amounts{gpus: int64(len(n.gpuUsed)) * wholeGPU, cpu: n.cpu, cpuUsed: n.cpuAsked}
-	for _, used := range n.gpuUsed {
-		one.gpusUsed += used
+	u.amounts[at] = amounts{}
+	if one := &u.amounts[at]; len(n.gpuUsed) > 0 {
+		*one = amounts{gpus: int64(len(n.gpuUsed)) * wholeGPU, cpu: n.cpu, cpuUsed: n.cpuAsked}
+		for _, used := range n.gpuUsed {
+			one.gpusUsed += used
+		}
 	}
-	u.amounts[at] = one
 	u.blocks[at/blockSize].isStale = true
 }
 
@@ -103,8 +107,7 @@ func (u *usage) pool() clusterFacts {
 		all.add(one.amounts)
 	}
 	c.cpuMean, c.memoryMean, c.onShare = c.cpuMean/number, c.memoryMean/number, c.onShare/number
-	c.gpusUsed = float64(all.gpusUsed) / float64(max(all.gpus, 1))
-	c.cpuScarce = all.scarceCPU()
+	c.gpusUsed, c.cpuScarce = all.usedGPUs(), all.scarceCPU()
 	square := 0.0
 	for i := range u.blocks {
 		size := float64(min(blockSize, len(u.cpu)-i*blockSize))

@@ -180,27 +180,30 @@ def test_the_load_is_the_share_of_all_gpus_that_is_in_use(nodes: list[tuple[int,
     ("gpu_milli", "cpu", "want"),
     [
         pytest.param(0, 0, 0.0, id="empty"),
-        pytest.param(0, 20, 1.0, id="CPU alone is used"),
+        pytest.param(0, 20, 0.0, id="CPU alone is used"),
+        pytest.param(50, 20, 0.5, id="hardly a GPU is used"),
         pytest.param(500, 45, 0.0, id="CPU to spare"),
         pytest.param(500, 50, (0.524 / 0.53 - 0.9) / 0.15, id="both are used up together"),
         pytest.param(500, 70, 1.0, id="CPU is used up first"),
     ],
 )
-def test_cpu_is_scarce_where_more_of_it_is_used_than_of_the_gpus(gpu_milli: int, cpu: int, want: float):
+def test_cpu_is_scarce_where_about_as_much_of_it_is_used_as_of_the_gpus(gpu_milli: int, cpu: int, want: float):
     pods = [make_pod("cpu").cpu(cpu).on("n")] if cpu else []
     pods += [make_pod("gpu").gpu(1, gpu_milli).on("n")] if gpu_milli else []
-    arrays = encode(make_snapshot(make_node("n").cpu(100).gpu(1, "T4"), *pods, make_pod("next").gpu(1, 100))).arrays
+    plain = [make_node("plain").cpu(50), make_pod("elsewhere").cpu(40).on("plain")]  # without GPUs it does not count
+    own = make_node("n").cpu(100).gpu(1, "T4")
+    arrays = encode(make_snapshot(own, *plain, *pods, make_pod("next").gpu(1, 100))).arrays
     np.testing.assert_allclose(load(arrays)[2], want, atol=1e-6)
 
 
-def test_gpus_of_nodes_that_are_not_there_do_not_count():
-    arrays = encode(
-        make_snapshot(*[make_node(name).gpu(2, "T4") for name in "ab"], make_pod("p").gpu(1).on("a"))
-    ).arrays
+def test_gpus_and_cpu_of_nodes_that_are_not_there_do_not_count():
+    nodes = [make_node(name).gpu(2, "T4").cpu(cpu) for name, cpu in (("a", 20), ("b", 40))]
+    arrays = encode(make_snapshot(*nodes, make_pod("p").gpu(1).cpu(10).on("a"))).arrays
     is_real = arrays.nodes.is_real.copy()
     is_real[1] = False
     without = arrays._replace(nodes=arrays.nodes._replace(is_real=is_real))
     np.testing.assert_allclose([load(arrays)[1], load(without)[1]], [0.25, 0.5])
+    np.testing.assert_allclose([load(arrays)[2], load(without)[2]], [0, (0.524 / 0.53 - 0.9) / 0.15], atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -120,8 +120,9 @@ def test_the_same_weights_at_both_ends_are_the_policy_without_load(problem: Prob
 def test_steeper_moves_the_empty_end_away_from_the_full_one() -> None:
     tensors = {"score.weight": np.zeros((1, len(LOADS) * len(POD_KINDS)), np.float32)}
     tensors["score.weight"][:, :: len(LOADS)] = 4.0
+    tensors["score.weight"][:, 2 :: len(LOADS)] = 7.0
     moved = steeper(tensors, 0.25)["score.weight"]
     assert (moved[:, :: len(LOADS)] == 5.0).all()
     assert not moved[:, 1 :: len(LOADS)].any()
-    assert not moved[:, 2 :: len(LOADS)].any()
+    assert (moved[:, 2 :: len(LOADS)] == 7.0).all()
     assert (tensors["score.weight"][:, :: len(LOADS)] == 4.0).all()

@@ -39,8 +39,8 @@ POD_KINDS = (
 )
 """Kinds of pods by the GPU that they want: none, parts of one by quarters (in milli), one, two, up to four, more."""
 LOADS = ("empty", "full", "cpu scarce")
-"""What a cluster is like: how much of its GPUs is free, how much is in use, which sum to 1, and how much sooner than
-these its CPU will be used up, from 0 to 1."""
+"""What a cluster is like: how much of its GPUs is free, how much is in use, which sum to 1, and how near the CPU beside
+them is to being used up before they are, from 0 to 1."""
 
 
 _ZERO, _INFINITY = np.float32(0), np.float32(np.inf)

@@ -107,7 +107,9 @@ def check_policy(policy: Policy) -> None:
     except InputError as error:
         raise InputError(
             f"the network cannot run: {error.message}",
-            error.hint or "weights and operations of different policies were mixed; take all files of one bundle",
+            error.hint
+            or "weights and operations are of different policies, or of another version of longshore; take all files "
+            "of one bundle, or train it again",
         ) from error
     _try(policy)
 

@@ -30,6 +30,8 @@ _CPU_SCARCE_FROM, _CPU_SCARCE_AT = 0.9, 1.05
 on it is. At 1 both are used up together."""
 _CPU_BEFOREHAND, _GPUS_BEFOREHAND = 0.024, 0.03
 """The shares that count as used in an empty cluster: so the first few pods do not decide."""
+_SAYS_LITTLE_BELOW = 0.1
+"""Of the GPUs: while fewer are in use, CPU is that much less scarce, whatever else runs there."""
 _NOT_READ = np.zeros(0, np.float32)
 
 
@@ -123,17 +125,20 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
 
 
 def load(arrays: ClusterArrays) -> Array:
-    """Return how much the cluster is like each of `core.forward.LOADS`, float32 [3]; without GPUs it is empty."""
+    """Return how much the cluster is like each of `core.forward.LOADS`, float32 [3]; without GPUs it is empty.
+
+    Only nodes with GPUs count, and those that are there: others are in the arrays all the same.
+    """
     xp = namespace(arrays.state.gpu_used)
     nodes, state = arrays.nodes, arrays.state
-    # Nodes that are down, or have not joined yet, have their GPUs and CPU in the arrays all the same.
-    gpus = xp.where(nodes.is_real[:, None], nodes.gpu_capacity, 0).sum()
-    cpu = xp.where(nodes.is_real, nodes.allocatable[:, CPU_COLUMN], 0).sum()
-    used = state.gpu_used.sum() / xp.maximum(gpus, 1)
-    cpu_used = state.requested[:, CPU_COLUMN].sum() / xp.maximum(cpu, 1)
+    milli = xp.where(nodes.is_real, nodes.gpu_capacity.sum(axis=1), 0)
+    used = state.gpu_used.sum() / xp.maximum(milli.sum(), 1)
+    have = xp.where(milli > 0, nodes.allocatable[:, CPU_COLUMN], 0).sum()
+    cpu_used = xp.where(milli > 0, state.requested[:, CPU_COLUMN], 0).sum() / xp.maximum(have, 1)
     for_each = (cpu_used + _CPU_BEFOREHAND) / (used + _GPUS_BEFOREHAND)
     scarce = xp.clip((for_each - _CPU_SCARCE_FROM) / (_CPU_SCARCE_AT - _CPU_SCARCE_FROM), 0, 1)
-    return xp.stack([1 - used, used, xp.where(gpus > 0, scarce, 0)]).astype(xp.float32)
+    scarce = scarce * xp.minimum(used / _SAYS_LITTLE_BELOW, 1)
+    return xp.stack([1 - used, used, scarce]).astype(xp.float32)
 
 
 def places(scores: Array, feasible: Array) -> Array:

@@ -210,6 +210,12 @@ def by_load(tensors: Tensors) -> Tensors:
     }
 
 
+def has_ends(tensors: Tensors) -> bool:
+    """Tell whether an empty and a full cluster have weights that differ."""
+    weight = tensors[WEIGHT]
+    return has_load(tensors) and not np.array_equal(weight[:, :: len(LOADS)], weight[:, 1 :: len(LOADS)])
+
+
 def steeper(tensors: Tensors, by: float) -> Tensors:
     """Return a policy whose weights for an empty cluster are further from those for a full one, by so much of it."""
     if not has_load(tensors):
