@@ -7,7 +7,7 @@ import (
 )
 
 // The same cases as in tests/policies/test_inputs.py.
-func TestCPUIsScarceWhereMoreOfItIsUsedThanOfTheGPUs(t *testing.T) {
+func TestCPUIsScarceWhereAboutAsMuchOfItIsUsedAsOfTheGPUs(t *testing.T) {
 	for name, one := range map[string]struct {
 		is   amounts
 		want float64
