@@ -2,7 +2,6 @@
 
     python benchmarks/openb.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
     python benchmarks/openb.py refine --data DIR --out runs/openb [--only allocation-0,power-0] [--bundle bundles/openb]
-    python benchmarks/openb.py refine --data DIR --out runs/openb --scarce
     python benchmarks/openb.py select --data DIR --runs runs/openb --out bundles
     python benchmarks/openb.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
 
@@ -10,9 +9,9 @@
 program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
 part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
 one training after the other, four to eight minutes each on an H200; `--bundle` begins from a bundle that is there
-already, and `--scarce` learns what is added to the weights where CPU is scarce beside GPUs. `select` takes, for each
-goal, the training that does best on the lists of DIR with seeds that no report uses. `longshore table fgd|pwr` then
-reports on seeds 42 to 51. `front` plays mixes of the preference and the baselines, and draws what can be had together.
+already. `select` takes, for each goal, the training that does best on the lists of DIR with seeds that no report uses;
+`openb_scarce.py` then adds weights for clusters whose CPU is scarce. `longshore table fgd|pwr` reports on seeds 42 to
+51. `front` plays mixes of the preference and the baselines, and draws what can be had together.
 """
 
 import argparse
@@ -31,7 +30,6 @@ from safetensors.numpy import load_file, save_file
 jax.config.update("jax_enable_x64", True)
 
 from longshore.evaluation.tables.levels import is_at_level  # noqa: E402
-from longshore.evaluation.tables.mixes import MixRanges  # noqa: E402
 from longshore.evaluation.tables.openb import Nodes, find_traces, read_nodes, read_pods  # noqa: E402
 from longshore.evaluation.tables.problem import Problem, side_by_side  # noqa: E402
 from longshore.policies.bundle_folder import read_folder  # noqa: E402
@@ -40,7 +38,7 @@ from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_al
 from longshore.training import filling  # noqa: E402
 from longshore.training.export import versions, write_policy  # noqa: E402
 from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split  # noqa: E402
-from longshore.training.filling_refine import RANGES, Refinement, refine  # noqa: E402
+from longshore.training.filling_refine import Refinement, refine  # noqa: E402
 from longshore.training.mixed_runs import LEVELS  # noqa: E402
 
 SELECTION_SEEDS = range(1000, 1004)
@@ -80,7 +78,6 @@ class Refined:
         Refinement(every=4, generations=150, deviation=0.05, population=128, mixes=24),
         Refinement(every=2, generations=40, deviation=0.02, population=128, mixes=24),
     )
-    ranges: MixRanges = RANGES
 
 
 REFINED: Mapping[str, Refined] = {
@@ -92,16 +89,6 @@ REFINED: Mapping[str, Refined] = {
         moves=((1, 0, 0), (0, 1, 0)),
     ),
 }
-SCARCE = Refined(
-    {"allocated": (0, 0, 6, 8, 3, 6)},
-    moves=((0, 0, 1),),
-    stages=(
-        Refinement(every=4, generations=80, deviation=0.08, population=128, mixes=24),
-        Refinement(every=2, generations=60, deviation=0.05, population=128, mixes=12),
-    ),
-    ranges=replace(RANGES, cpu_pods=(0.18, 0.26), partial=(0.1, 0.8), several=(0.0, 0.4), constrained=(-1.0, -0.5)),
-)
-"""What is added for allocation where CPU is scarce beside GPUs, learnt where it is: with many pods that want no GPU."""
 STEEPER = (0.0, 0.25, 0.5, 0.75)
 """How much further apart the weights for an empty and a full cluster are tried, where a training has both."""
 NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
@@ -110,14 +97,14 @@ NAMES = {"allocation": "openb", "power": "openb-power", "nodes": "openb-nodes"}
 def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts: Sequence[int]) -> None:
     """Train all goals, so many times each, and write every training's tensors."""
     out.mkdir(parents=True, exist_ok=True)
-    nodes, pods, sets = read_nodes(data), read_pods(data, "default"), _model_sets(data)
+    nodes, pods, sets = read_nodes(data), read_pods(data, "default"), model_sets(data)
     for part in parts:
         goals, schedule = PLAN[part]
         stages = tuple(replace(one, generations=max(one.generations // shorten, 1)) for one in schedule.stages)
         names = [goal for goal in goals for _ in range(trainings)]
         files = [out / f"{name}.safetensors" for name in _numbered(names)]
         start = [load_file(file) for file in files] if part else None
-        log = _Log(out, _numbered(names))
+        log = Log(out, _numbered(names))
         # Parts draw other noise than the ones before them.
         filling.train(
             nodes,
@@ -132,9 +119,7 @@ def train(data: Path, out: Path, trainings: int, seed: int, shorten: int, parts:
         log.write("log.json", seed, repr(schedule), is_first=not part)
 
 
-def refine_all(
-    data: Path, out: Path, only: Sequence[str], seed: int, shorten: int, bundle: Path | None, *, is_scarce: bool
-) -> None:
+def refine_all(data: Path, out: Path, only: Sequence[str], seed: int, shorten: int, bundle: Path | None) -> None:
     """Go on from the trainings in OUT, and write over them; where a bundle is given, from its policies."""
     if bundle is not None:
         out.mkdir(parents=True, exist_ok=True)
@@ -142,17 +127,15 @@ def refine_all(
             save_file(
                 {name: np.ascontiguousarray(leaf) for name, leaf in tensors.items()}, out / f"{goal}-0.safetensors"
             )
-    nodes, pods, sets = read_nodes(data), read_pods(data, "default"), _model_sets(data)
+    nodes, pods, sets = read_nodes(data), read_pods(data, "default"), model_sets(data)
     for path in sorted(out.glob("*-*.safetensors")):
         name = path.stem
         if only and name not in only:
             continue
         goal, number = name.rsplit("-", 1)
-        if is_scarce and goal != "allocation":
-            continue
-        how = SCARCE if is_scarce else REFINED[goal]
+        how = REFINED[goal]
         stages = [replace(one, generations=max(one.generations // shorten, 1)) for one in how.stages]
-        log = _Log(out, [name])
+        log = Log(out, [name])
         start = load_file(path)
         if how.moves != (filling.TOGETHER,):
             start = filling.by_load(start)
@@ -166,12 +149,11 @@ def refine_all(
             start,
             log.add,
             moves=how.moves,
-            ranges=how.ranges,
         )
         log.write(f"{name}.json", seed, repr(how), is_first=True)
 
 
-class _Log:
+class Log:
     """What a training says about itself, also to whoever waits for it, and its best tensors so far."""
 
     def __init__(self, out: Path, names: Sequence[str]) -> None:
@@ -219,7 +201,7 @@ def select(data: Path, runs: Path, out: Path) -> None:
             for by in STEEPER if filling.has_ends(trained) else (0.0,):
                 tensors = filling.steeper(trained, by)
                 per_trace = [
-                    _figures(one, played[trace], _play(tensors, played[trace], one.num_shares))
+                    figures(one, played[trace], play(tensors, played[trace], one.num_shares))
                     for trace, one in problems.items()
                 ]
                 found = {key: float(np.mean([one[key] for one in per_trace])) for key in per_trace[0]}
@@ -259,12 +241,12 @@ def front(data: Path, bundle: Path, out: Path, trace: str, seeds: Sequence[int])
     mixes = [(a, b, steps - a - b) for a in range(steps + 1) for b in range(steps + 1 - a)]
     for mix in mixes:
         weights = dict(zip(TERMS.values(), [one / steps for one in mix], strict=True))
-        found = _figures(problem, played, fill_all(learned(policy, weights), played, problem.num_shares))
+        found = figures(problem, played, fill_all(learned(policy, weights), played, problem.num_shares))
         rows.append({"policy": "+".join(f"{term}={weight:g}" for term, weight in weights.items()), **found})
         print(json.dumps(rows[-1]), flush=True)
     for name in BASELINES:
         outcome = fill_all(REGISTRY.load(name), played, problem.num_shares)
-        rows.append({"policy": name, **_figures(problem, played, outcome)})
+        rows.append({"policy": name, **figures(problem, played, outcome)})
         print(json.dumps(rows[-1]), flush=True)
     out.write_text(json.dumps({"trace": trace, "seeds": list(seeds), "rows": rows}, indent=1) + "\n")
     draw(rows, out.with_suffix(".svg"))
@@ -309,13 +291,13 @@ def draw(rows: Sequence[dict[str, float]], out: Path) -> None:
 
 
 @partial(jax.jit, static_argnames=("num_shares",))
-def _play(tensors: filling.Tensors, played: Filling, num_shares: int) -> Outcome:
+def play(tensors: filling.Tensors, played: Filling, num_shares: int) -> Outcome:
     """Play runs with a training's tensors; compiled once for all of them."""
     policy = filling.scored_by(tensors)
     return jax.vmap(lambda one: fill(policy, one, num_shares), in_axes=(axes_of(played),))(played)
 
 
-def _figures(problem: Problem, played: Filling, outcome: Outcome) -> dict[str, float]:
+def figures(problem: Problem, played: Filling, outcome: Outcome) -> dict[str, float]:
     """Return means over the runs: allocation at 80, 90, 100 and 130 %, added MW and nodes at 20, 50 and 80 %."""
     capacity = problem.nodes.gpu_capacity_milli
     wanted = np.asarray(played.arrays.classes.gpu_milli * played.arrays.classes.gpu_count)[np.asarray(played.pod_class)]
@@ -349,7 +331,7 @@ def _worth(goal: str, found: Mapping[str, float], nodes: Nodes) -> float:
     )
 
 
-def _model_sets(data: Path) -> list[tuple[str, ...]]:
+def model_sets(data: Path) -> list[tuple[str, ...]]:
     return sorted({models for trace in find_traces(data) for models in read_pods(data, trace).models if models})
 
 
@@ -375,9 +357,6 @@ def main() -> None:
             one.add_argument("--seed", type=int, default=0)
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
             one.add_argument("--bundle", type=Path, help="begin from its policies, as training 0 of each goal")
-            one.add_argument(
-                "--scarce", action="store_true", help="only allocation, and what is added where CPU is scarce"
-            )
         elif name == "select":
             one.add_argument("--runs", type=Path, required=True)
         else:
@@ -389,7 +368,7 @@ def main() -> None:
         train(given.data, given.out, given.trainings, given.seed, given.shorten, parts)
     elif given.command == "refine":
         only = [one for one in given.only.split(",") if one]
-        refine_all(given.data, given.out, only, given.seed, given.shorten, given.bundle, is_scarce=given.scarce)
+        refine_all(given.data, given.out, only, given.seed, given.shorten, given.bundle)
     elif given.command == "select":
         select(given.data, given.runs, given.out)
     else:

@@ -53,9 +53,10 @@ def worth(folder: Path, tensors: Tensors, seeds: range = FRESH) -> float:
     return float(weighed(weights, _play(problem.num_shares, tensors, runs=fresh)).mean())
 
 
-def test_it_gets_more_of_what_the_goal_asks_for(folder: Path) -> None:
+@pytest.mark.parametrize("is_steady", [False, True])
+def test_it_gets_more_of_what_the_goal_asks_for(folder: Path, *, is_steady: bool) -> None:
     judged: list[Judged] = []
-    found = refined(folder, SHORT, judged)
+    found = refined(folder, replace(SHORT, is_steady=is_steady), judged)
     assert worth(folder, found) > worth(folder, START) + 10
     assert [one.generation for one in judged] == [3, 7, 11]
 

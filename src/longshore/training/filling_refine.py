@@ -37,6 +37,7 @@ from longshore.training.filling import (
 )
 from longshore.training.filling_basis import at_loads, search_basis
 from longshore.training.mixed_runs import Results, Runs, draw_runs, every, on_device, play, some
+from longshore.training.steady import SteadySearch
 
 RANGES = MixRanges(evenness=(15.0, 80.0), constrained=(-1.0, 0.35))
 """Mixes with other shares of each group of pods, and within a group shapes about as frequent as in the list.
@@ -65,6 +66,8 @@ class Refinement:
     """Mixes by which the best weights are kept."""
     judge_every: int = 10
     """Generations between two judgements on those."""
+    is_steady: bool = False
+    """Whether steps keep their size, for what is small beside the noise (`training.steady`)."""
 
 
 def refine(
@@ -99,7 +102,8 @@ def refine(
             on_device(draw_runs(problem, model_sets, range(first, first + many), ranges))
             for first, many in ((TRAINING_SEED, stage.pool), (SELECTION_SEED, stage.selection))
         )
-        search = CovarianceSearch(len(basis), stage.population, stage.deviation, rng)
+        make_search = SteadySearch if stage.is_steady else CovarianceSearch
+        search = make_search(len(basis), stage.population, stage.deviation, rng)
         worth = partial(_worth, problem.num_shares, start, basis, weights=weights)
         judge = partial(_play, problem.num_shares, runs=judges)
         first = weighed(weights, judge(start))

@@ -1,0 +1,78 @@
+"""Pod lists that go further than those at hand (benchmarks/openb_lists.py)."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluation.tables.small_trace import TRACE, write_small_trace
+from longshore.evaluation.tables.openb import GPU_MILLI, POD_PREFIX, find_traces, read_nodes, read_pods
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "openb_lists.py"
+
+
+def drawn(folder: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SCRIPT), "--data", str(folder), "--out", str(out), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = write_small_trace(tmp_path_factory.mktemp("trace"), num_pods=2000)
+    (folder / f"{POD_PREFIX}{TRACE}.csv").rename(folder / f"{POD_PREFIX}default.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lists(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("lists")
+    assert drawn(folder, out).returncode == 0
+    return out
+
+
+@pytest.mark.parametrize(
+    ("trace", "cpu_pods", "partial", "several"),
+    [
+        ("drawn-default", 0.133, 0.285, 0.073),
+        ("drawn-cpu250", 0.25, 0.285, 0.073),
+        ("drawn-gpushare80", 0.133, 0.8, 0.015),
+        ("drawn-gpushare100", 0.133, 1.0, 0.0),
+        ("drawn-multigpu50", 0.133, 0.1535, 0.5),
+    ],
+)
+def test_a_list_has_the_shares_that_its_name_says(
+    lists: Path, trace: str, cpu_pods: float, partial: float, several: float
+) -> None:
+    milli = read_pods(lists, trace).total_gpu_milli
+    assert np.mean(milli == 0) == pytest.approx(cpu_pods, abs=0.002)
+    total = milli.sum()
+    assert milli[(milli > 0) & (milli < GPU_MILLI)].sum() / total == pytest.approx(partial, abs=0.03)
+    assert milli[milli > GPU_MILLI].sum() / total == pytest.approx(several, abs=0.05)
+
+
+def test_a_list_asks_for_as_much_as_the_default_one(folder: Path, lists: Path) -> None:
+    wanted = read_pods(folder, "default").total_gpu_milli.sum()
+    for trace in find_traces(lists):
+        assert read_pods(lists, trace).total_gpu_milli.sum() == pytest.approx(wanted, rel=0.05)
+    assert read_nodes(lists).names == read_nodes(folder).names
+
+
+def test_another_seed_draws_other_lists_and_the_same_one_the_same(folder: Path, lists: Path, tmp_path: Path) -> None:
+    name = f"{POD_PREFIX}drawn-default.csv"
+    for seed, is_same in (("0", True), ("1", False)):
+        assert drawn(folder, tmp_path / seed, "--seed", seed).returncode == 0
+        assert ((tmp_path / seed / name).read_text() == (lists / name).read_text()) == is_same
+
+
+def test_a_list_without_one_kind_of_pods_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for file in folder.iterdir():
+        rows = file.read_text().splitlines()
+        # Without those that want no GPU.
+        kept = [row for row in rows if file.name != f"{POD_PREFIX}default.csv" or row.split(",")[3] != "0"]
+        (tmp_path / "data" / file.name).write_text("\n".join(kept) + "\n")
+    found = drawn(tmp_path / "data", tmp_path / "out")
+    assert found.returncode != 0
+    assert "expected pods of each" in found.stderr
