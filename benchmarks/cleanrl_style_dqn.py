@@ -196,6 +196,7 @@ def main() -> None:
     parser.add_argument("--workload", default="test1")
     parser.add_argument("--objective", default="el-rl")
     parser.add_argument("--nodes", type=int, default=0, help="0 = as many as the workload has by itself")
+    parser.add_argument("--network", default="deepsets", help="one that reads a node's features alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=float, default=117.4, help="mean return on the selection traces to reach")
     parser.add_argument("--limit-seconds", type=float, default=600.0)
@@ -203,7 +204,7 @@ def main() -> None:
     given = parser.parse_args()
     plan = Plan(
         learner="dqn",
-        network="deepsets",
+        network=given.network,
         workload=given.workload,
         workload_config={"nodes": given.nodes} if given.nodes else {},
         objective=given.objective,

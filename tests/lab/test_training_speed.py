@@ -90,6 +90,21 @@ def test_race_names_the_guides_that_there_are_before_anyone_trains():
         training_speed.race(Goal(guide="most-alocated"))
 
 
+def test_race_names_the_networks_that_the_plain_loop_can_have():
+    with pytest.raises(UnknownNameError, match="gnn"):
+        training_speed.race(Goal(network="gnn"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trainer", ["evolution", PLAIN])
+def test_race_trains_the_network_that_the_goal_names(trainer: str):
+    goal = Goal(target=-1000.0, limit_seconds=60.0)
+    (found,) = training_speed.race(goal._replace(network="linear"), trainers=[trainer])
+    (other,) = training_speed.race(goal, trainers=[trainer])
+    assert found.is_reached
+    assert found.reached != other.reached
+
+
 def test_race_says_why_a_process_failed():
     with pytest.raises(LongshoreError, match=r"(?s)seed 0, ended with .*no-such-workload"):
         training_speed.race(Goal(workload="no-such-workload"), trainers=["dqn"])

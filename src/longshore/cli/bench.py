@@ -131,11 +131,14 @@ def inference(
 
 def training(
     workload: Annotated[
-        str | None, typer.Option(help="What is trained on, in place of the three goals that are measured.")
+        str | None, typer.Option(help="What is trained on, in place of the four goals that are measured.")
     ] = None,
     objective: Annotated[str, typer.Option(help="With a workload: what is rewarded.")] = "el-rl",
     target: Annotated[float, typer.Option(help="With a workload: return on the selection traces to reach.")] = 117.4,
     nodes: Annotated[int, typer.Option(help="With a workload: its nodes; 0 = its own number.", min=0)] = 0,
+    network: Annotated[
+        str, typer.Option(help="With a workload: the network of all; one that reads a node's features alone.")
+    ] = "deepsets",
     guide: Annotated[
         str,
         typer.Option(help="With a workload: what imitation is shown; a heuristic, `optimum` or a file of decisions."),
@@ -163,7 +166,11 @@ def training(
         return
     if guide and workload is None:
         raise InputError("got a guide without a workload, expected both", "the goals that are measured have their own")
-    given = None if workload is None else training_speed.Goal(workload, objective, target, nodes, guide=guide)
+    given = (
+        None
+        if workload is None
+        else training_speed.Goal(workload, objective, target, nodes, guide=guide, network=network)
+    )
     goals = [goal._replace(limit_seconds=limit_seconds) for goal in ([given] if given else training_speed.GOALS)]
     races, compared = [], []
     chosen = split_different_names(trainers)

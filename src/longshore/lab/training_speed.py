@@ -29,12 +29,19 @@ from longshore.training.prepare import prepare
 OURS = ("dqn", "ppo", "evolution")
 GUIDED = "imitation"
 """Of ours, too, where there is a heuristic to show to it."""
-_GUIDED_SETTINGS: dict[str, Any] = {
-    "learner_config": {"steps": 200_000, "clone_share": 0.5, "learning_rate": 5e-3},
-    "evaluations": 30,
+_SETTINGS: dict[str, dict[str, Any]] = {
+    # A judgement for every generation: with large clusters one of them takes seconds.
+    "evolution": {"evaluations": 150},
+    # A clone is there within ten thousand decisions, and short chunks judge it by then.
+    GUIDED: {
+        "learner_config": {"steps": 200_000, "clone_share": 0.5, "learning_rate": 5e-3},
+        "evaluations": 30,
+    },
 }
-"""A clone is there within ten thousand decisions, and short chunks judge it by then. Chosen by seeds 0 to 2."""
+"""What differs from a learner's defaults in the race, chosen by seeds 0 to 2."""
 PLAIN = "cleanrl-style dqn"
+NETWORKS = ("linear", "mlp", "deepsets")
+"""Those that read a node's features alone, which is all that the plain loop is told."""
 BAR = 1 / 20
 CELLS = ((1, 4096), (1, 16384), (1024, 16))
 """(agents, environments of each) for an accelerator."""
@@ -58,6 +65,8 @@ class Goal(NamedTuple):
     limit_seconds: float = 600.0
     guide: str = ""
     """A heuristic that is shown to imitation, which else takes no part."""
+    network: str = "deepsets"
+    """One of `NETWORKS`; of ours and of the plain loop."""
 
     @property
     def workload_config(self) -> dict[str, int]:
@@ -65,9 +74,16 @@ class Goal(NamedTuple):
         return {"nodes": self.nodes} if self.nodes else {}
 
 
-GOALS = (Goal(), Goal("test2", "el-rl", 182.4), Goal("poisson", "ee", 3794.0, nodes=16, guide="most-allocated"))
-"""99 % of the optimum of el-rl on test1 (118.6, exact) and test2 (184.3, by beam search); and on 16 nodes under Poisson
-arrivals what the best heuristic earns for packing, most-allocated."""
+_IDLE_OFF_WATTS = "terms: [{name: watts, switch_off_idle: true}]"
+GOALS = (
+    Goal(),
+    Goal("test2", "el-rl", 182.4),
+    Goal("poisson", "ee", 3794.0, nodes=16, guide="most-allocated"),
+    Goal("diurnal", _IDLE_OFF_WATTS, -957_871.0, nodes=8, network="linear"),
+)
+"""99 % of the optimum of el-rl on test1 (118.6, exact) and test2 (184.3, by beam search); on 16 nodes under Poisson
+arrivals what the best heuristic earns for packing, most-allocated; and on mixed machines that are switched off when
+idle what the best heuristic earns for power, low-power."""
 
 
 class Race(NamedTuple):
@@ -109,13 +125,15 @@ def race(goal: Goal, seeds: Sequence[int] = (0,), trainers: Sequence[str] = (), 
     """Train towards the goal with every trainer, or with those that are named, and every seed, one after the other.
 
     Raises:
-        UnknownNameError: there is no such trainer, or no such guide.
+        UnknownNameError: there is no such trainer, network or guide.
         InputError: imitation is to take part, and there is nothing to show to it.
         LongshoreError: one of the processes failed.
     """
     for trainer in trainers:
         if trainer not in (*OURS, GUIDED, PLAIN):
             raise UnknownNameError("trainer", trainer, (*OURS, GUIDED, PLAIN))
+    if goal.network not in NETWORKS:
+        raise UnknownNameError("network", goal.network, NETWORKS)
     find_guide(goal.guide)
     if GUIDED in trainers and not goal.guide:
         raise InputError(
@@ -159,18 +177,19 @@ def summaries(races: Sequence[Race]) -> list[dict[str, object]]:
 
 
 def race_one(goal: Goal, trainer: str, seed: int, started: float) -> Race:
-    """Train in this process, with the learner's own hyperparameters (but for imitation's), until the goal or the end.
+    """Train in this process, with the learner's own hyperparameters (but for `_SETTINGS`), until the goal or the end.
 
     `started` is when the process was, as `time.time` says it.
     """
     plan = Plan(
         learner=trainer,
-        network="deepsets",
+        network=goal.network,
         workload=goal.workload,
         workload_config=goal.workload_config,
         objective=goal.objective,
         seed=seed,
-        **({"guide": goal.guide, **_GUIDED_SETTINGS} if trainer == GUIDED else {}),
+        guide=goal.guide if trainer == GUIDED else "",
+        **_SETTINGS.get(trainer, {}),
     )
     prepared = prepare(plan)
     state = prepared.program.init(prepared.data, jax.vmap(jax.random.PRNGKey)(np.array([seed])))
