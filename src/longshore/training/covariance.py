@@ -12,6 +12,24 @@ import numpy as np
 from longshore.core.ops import Array
 
 
+def rank_weights(population: int) -> Array:
+    """Return how much the better half of the variants count [population / 2], the best first."""
+    parents = population // 2
+    weights = np.log(parents + 0.5) - np.log(np.arange(1, parents + 1))
+    return weights / weights.sum()
+
+
+def mirrored_noise(population: int, size: int, rng: np.random.Generator) -> Array:
+    """Return what variants differ by [population, size], in mirrored pairs."""
+    half = rng.standard_normal((population // 2, size))
+    return np.concatenate([half, -half])
+
+
+def better_half(fitness: Array) -> Array:
+    """Return which variants those are [population / 2], the best first; NaN is the worst."""
+    return np.argsort(-np.nan_to_num(fitness, nan=-np.inf), kind="stable")[: len(fitness) // 2]
+
+
 @dataclass
 class CovarianceSearch:
     """Where a search stands; `ask` for variants, `tell` what they were worth."""
@@ -28,10 +46,9 @@ class CovarianceSearch:
 
     def __post_init__(self) -> None:
         """Begin at 0, with equal steps in all directions."""
-        size, parents = self.size, self.population // 2
+        size = self.size
         self.mean = np.zeros(size)
-        weights = np.log(parents + 0.5) - np.log(np.arange(1, parents + 1))
-        self._weights = weights / weights.sum()
+        self._weights = rank_weights(self.population)
         self._mass = mass = 1 / (self._weights**2).sum()
         self._deviation_rate = (mass + 2) / (size + mass + 5)
         self._damping = 1 + 2 * max(0.0, np.sqrt((mass - 1) / (size + 1)) - 1) + self._deviation_rate
@@ -46,14 +63,12 @@ class CovarianceSearch:
 
     def ask(self) -> Array:
         """Return variants [population, size]."""
-        half = self.rng.standard_normal((self.population // 2, self.size))
-        self._noise = np.concatenate([half, -half])
+        self._noise = mirrored_noise(self.population, self.size, self.rng)
         return self.mean + self.deviation * self._noise @ self._root.T
 
     def tell(self, fitness: Array) -> None:
         """Move towards the better half [population]; NaN is the worst."""
-        best = np.argsort(-np.nan_to_num(fitness, nan=-np.inf), kind="stable")[: len(self._weights)]
-        noise = self._noise[best]
+        noise = self._noise[better_half(fitness)]
         steps = noise @ self._root.T
         step = self._weights @ steps
         self.mean = self.mean + self.deviation * step

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from longshore.core.ops import Array
+from longshore.training.covariance import better_half, mirrored_noise, rank_weights
 
 _RECENT = 3.0
 """The average follows the last quarter or so of the way; larger is later, and noisier."""
@@ -33,21 +34,17 @@ class SteadySearch:
     def __post_init__(self) -> None:
         """Begin at 0."""
         self.mean, self._place = np.zeros(self.size), np.zeros(self.size)
-        parents = self.population // 2
-        weights = np.log(parents + 0.5) - np.log(np.arange(1, parents + 1))
-        self._weights = weights / weights.sum()
+        self._weights = rank_weights(self.population)
         self._noise = np.zeros((self.population, self.size))
 
     def ask(self) -> Array:
         """Return variants [population, size]."""
-        half = self.rng.standard_normal((self.population // 2, self.size))
-        self._noise = np.concatenate([half, -half])
+        self._noise = mirrored_noise(self.population, self.size, self.rng)
         return self._place + self.deviation * self._noise
 
     def tell(self, fitness: Array) -> None:
         """Move towards the better half [population]; NaN is the worst."""
-        best = np.argsort(-np.nan_to_num(fitness, nan=-np.inf), kind="stable")[: len(self._weights)]
-        self._place = self._place + self.deviation * self._weights @ self._noise[best]
+        self._place = self._place + self.deviation * self._weights @ self._noise[better_half(fitness)]
         self.generation += 1
         share = (1 + _RECENT) / (self.generation + _RECENT)
         self.mean = (1 - share) * self.mean + share * self._place
