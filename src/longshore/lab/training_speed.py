@@ -30,8 +30,8 @@ OURS = ("dqn", "ppo", "evolution")
 GUIDED = "imitation"
 """Of ours, too, where there is a heuristic to show to it."""
 _SETTINGS: dict[str, dict[str, Any]] = {
-    # A judgement for every generation: with large clusters one of them takes seconds.
-    "evolution": {"evaluations": 150},
+    # Small generations, and a judgement for each: with long traces one of them takes seconds.
+    "evolution": {"learner_config": {"population": 32, "traces": 4}, "evaluations": 150},
     # A clone is there within ten thousand decisions, and short chunks judge it by then.
     GUIDED: {
         "learner_config": {"steps": 200_000, "clone_share": 0.5, "learning_rate": 5e-3},
