@@ -27,6 +27,7 @@ import optax  # noqa: E402
 import longshore.simulator.gym  # noqa: E402, F401 - registers the environment
 from longshore.agents.networks.base import Blueprint  # noqa: E402
 from longshore.core.forward import SCORE, Inputs, forward, needed  # noqa: E402
+from longshore.lab.training_speed import NETWORKS  # noqa: E402
 from longshore.training.greedy import judge_all  # noqa: E402
 from longshore.training.plan import TRAINING_SEED, Plan  # noqa: E402
 from longshore.training.prepare import Prepared, prepare  # noqa: E402
@@ -196,7 +197,7 @@ def main() -> None:
     parser.add_argument("--workload", default="test1")
     parser.add_argument("--objective", default="el-rl")
     parser.add_argument("--nodes", type=int, default=0, help="0 = as many as the workload has by itself")
-    parser.add_argument("--network", default="deepsets", help="one that reads a node's features alone")
+    parser.add_argument("--network", default="deepsets", choices=NETWORKS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=float, default=117.4, help="mean return on the selection traces to reach")
     parser.add_argument("--limit-seconds", type=float, default=600.0)

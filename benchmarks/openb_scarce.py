@@ -20,6 +20,7 @@ import numpy as np
 from openb import NAMES, SELECTION_SEEDS, Log, figures, model_sets, play
 from safetensors.numpy import load_file
 
+from longshore.core.errors import InputError
 from longshore.evaluation.tables.openb import find_traces, read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies.bundle_folder import read_folder
@@ -58,9 +59,15 @@ def train(data: Path, out: Path, bundle: Path, seed: int, shorten: int) -> None:
 def select(data: Path, lists: Path, runs: Path, bundles: Path) -> None:
     """Choose by the drawn lists, and write the bundles with it."""
     policies = {goal: read_folder(bundles / name) for goal, name in NAMES.items()}
-    tried = {BEFORE: split(policies[FIRST])[FIRST]}
-    for path in sorted(runs.glob("scarce-*.safetensors")):
-        tried |= {f"{path.stem}, {times:g} times": filling.scarce_times(load_file(path), times) for times in TIMES}
+    tried, logs = {BEFORE: split(policies[FIRST])[FIRST]}, {}
+    # A training that was cut short has tensors, and no log.
+    for path in sorted(runs.glob("scarce-*.json")):
+        for times in TIMES:
+            name = f"{path.stem}, {times:g} times"
+            tried[name] = filling.scarce_times(load_file(path.with_suffix(".safetensors")), times)
+            logs[name] = json.loads(path.read_text())
+    if not logs:
+        raise InputError(f"got `{runs}` without a finished training", "run `openb_scarce.py train --out` with it first")
     judged = {}
     for name, found in _figures_on(lists, tried, LIST_SEEDS).items():
         judged[name] = sum(
@@ -74,13 +81,13 @@ def select(data: Path, lists: Path, runs: Path, bundles: Path) -> None:
     print(f"takes {best}; on the lists of {data}:", {name: _rounded(found) for name, found in given.items()})
     if best == BEFORE:
         return
-    log = json.loads((runs / f"{best.split(',')[0]}.json").read_text())
+    log = logs[best]
     for goal, policy in policies.items():
         provenance = {
             **policy.provenance,
             "scarce_cpu": (
                 f"python benchmarks/openb_scarce.py train --seed {log['seed']} ({log['seconds']:.0f} s of an"
-                f" {log['device']}), then select: {best}; {len(judged)} were tried"
+                f" {log['device']}), then select: {best}; {len(judged)} were tried, with {BEFORE}"
             ),
         }
         metrics = {f"selection_{key}": value for key, value in given[best].items()} if goal == FIRST else policy.metrics

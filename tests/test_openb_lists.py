@@ -20,7 +20,7 @@ def drawn(folder: Path, out: Path, *options: str) -> subprocess.CompletedProcess
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_small_trace(tmp_path_factory.mktemp("trace"), num_pods=2000)
+    folder = write_small_trace(tmp_path_factory.mktemp("trace"), num_pods=20_000)
     (folder / f"{POD_PREFIX}{TRACE}.csv").rename(folder / f"{POD_PREFIX}default.csv")
     return folder
 
@@ -48,8 +48,8 @@ def test_a_list_has_the_shares_that_its_name_says(
     milli = read_pods(lists, trace).total_gpu_milli
     assert np.mean(milli == 0) == pytest.approx(cpu_pods, abs=0.002)
     total = milli.sum()
-    assert milli[(milli > 0) & (milli < GPU_MILLI)].sum() / total == pytest.approx(partial, abs=0.03)
-    assert milli[milli > GPU_MILLI].sum() / total == pytest.approx(several, abs=0.05)
+    assert milli[(milli > 0) & (milli < GPU_MILLI)].sum() / total == pytest.approx(partial, abs=0.02)
+    assert milli[milli > GPU_MILLI].sum() / total == pytest.approx(several, abs=0.01)
 
 
 def test_a_list_asks_for_as_much_as_the_default_one(folder: Path, lists: Path) -> None:

@@ -64,7 +64,7 @@ def test_bench_training_reports_every_race_and_the_ratio(
     assert run("training", "--workload", "test1", "--json") == 0
     payload = json.loads(capsys.readouterr().out)
     goal = {"workload": "test1", "objective": "el-rl", "target": 117.4, "nodes": 0, "limit_seconds": 200.0}
-    assert payload["goals"] == [goal | {"guide": ""}]
+    assert payload["goals"] == [goal | {"guide": "", "network": "deepsets"}]
     assert [race["trainer"] for race in payload["races"]] == ["dqn", training_speed.PLAIN]
     (compared,) = payload["compared"]
     assert compared["ratio"] == pytest.approx(10 / 600)
@@ -105,9 +105,12 @@ def test_bench_training_races_those_that_are_named(monkeypatch: pytest.MonkeyPat
     assert asked == [("energy-latency", range(3, 4), ["imitation", training_speed.PLAIN])]
 
 
-def test_bench_training_refuses_a_guide_without_a_workload(capsys: pytest.CaptureFixture[str]):
-    assert run("training", "--guide", "most-allocated") == 2
-    assert "a guide without a workload" in capsys.readouterr().err
+@pytest.mark.parametrize(("name", "value"), [("guide", "most-allocated"), ("network", "linear")])
+def test_bench_training_refuses_what_needs_a_workload_without_one(
+    name: str, value: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run("training", f"--{name}", value) == 2
+    assert f"a {name} without a workload" in capsys.readouterr().err
 
 
 def test_bench_training_says_that_a_ratio_is_only_a_bound(

@@ -95,14 +95,23 @@ def test_race_names_the_networks_that_the_plain_loop_can_have():
         training_speed.race(Goal(network="gnn"))
 
 
-@pytest.mark.slow
+def test_ours_train_the_network_that_the_goal_names(monkeypatch: pytest.MonkeyPatch):
+    def prepare(plan: Plan) -> None:
+        raise LongshoreError(plan.network)
+
+    monkeypatch.setattr(training_speed, "prepare", prepare)
+    with pytest.raises(LongshoreError, match="linear"):
+        training_speed.race_one(Goal(network="linear"), "evolution", 0, 0.0)
+
+
 @pytest.mark.parametrize("trainer", ["evolution", PLAIN])
-def test_race_trains_the_network_that_the_goal_names(trainer: str):
-    goal = Goal(target=-1000.0, limit_seconds=60.0)
-    (found,) = training_speed.race(goal._replace(network="linear"), trainers=[trainer])
-    (other,) = training_speed.race(goal, trainers=[trainer])
-    assert found.is_reached
-    assert found.reached != other.reached
+def test_every_process_is_told_the_network(trainer: str, monkeypatch: pytest.MonkeyPatch):
+    def start(command: list[str], **_: object) -> None:
+        raise LongshoreError(" ".join(command))
+
+    monkeypatch.setattr(training_speed.subprocess, "run", start)
+    with pytest.raises(LongshoreError, match="--network=linear"):
+        training_speed.race(Goal(network="linear"), trainers=[trainer])
 
 
 def test_race_says_why_a_process_failed():

@@ -137,8 +137,8 @@ def training(
     target: Annotated[float, typer.Option(help="With a workload: return on the selection traces to reach.")] = 117.4,
     nodes: Annotated[int, typer.Option(help="With a workload: its nodes; 0 = its own number.", min=0)] = 0,
     network: Annotated[
-        str, typer.Option(help="With a workload: the network of all; one that reads a node's features alone.")
-    ] = "deepsets",
+        str, typer.Option(help="With a workload: the network of all, `linear`, `mlp` or, without it, `deepsets`.")
+    ] = "",
     guide: Annotated[
         str,
         typer.Option(help="With a workload: what imitation is shown; a heuristic, `optimum` or a file of decisions."),
@@ -164,12 +164,14 @@ def training(
         payload: dict[str, object] = {"cells": [cell._asdict() for cell in cells]}
         emit(json_mode, payload, lambda: write_table(headers, [tuple(map(figure, cell)) for cell in cells]))
         return
-    if guide and workload is None:
-        raise InputError("got a guide without a workload, expected both", "the goals that are measured have their own")
+    for name, told in (("guide", guide), ("network", network)):
+        if told and workload is None:
+            hint = "the goals that are measured have their own"
+            raise InputError(f"got a {name} without a workload, expected both", hint)
     given = (
         None
         if workload is None
-        else training_speed.Goal(workload, objective, target, nodes, guide=guide, network=network)
+        else training_speed.Goal(workload, objective, target, nodes, guide=guide, network=network or "deepsets")
     )
     goals = [goal._replace(limit_seconds=limit_seconds) for goal in ([given] if given else training_speed.GOALS)]
     races, compared = [], []

@@ -38,7 +38,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "evaluations": 30,
     },
 }
-"""What differs from a learner's defaults in the race, chosen by seeds 0 to 2."""
+"""What differs from a learner's defaults in the race; docs/results/training-speed.md says how it was chosen."""
 PLAIN = "cleanrl-style dqn"
 NETWORKS = ("linear", "mlp", "deepsets")
 """Those that read a node's features alone, which is all that the plain loop is told."""
