@@ -105,11 +105,11 @@ def limit_costs(program: Any, tensors: Any, traces: Any) -> list[float]:
 
     from longshore.core.forward import needed
     from longshore.simulator.play import stack
-    from longshore.training.greedy import judge_all
+    from longshore.training.greedy import POLICIES, TRACES, judge_all
 
     params, ops = stack([one.params for one in traces]), needed(program.blueprint.ops)
-    judge = jax.jit(jax.vmap(lambda one: judge_all(program.task, ops, one, params, np.zeros(0, np.float32))))
-    judged = judge(tensors)
+    over = (POLICIES, TRACES)
+    judged = jax.jit(lambda of: judge_all(program.task, ops, of, params, np.zeros(0, np.float32), over))(tensors)
     costs: list[float] = (np.asarray(judged.cost).sum(axis=1) / np.asarray(judged.placed).sum(axis=1)).tolist()
     return costs
 

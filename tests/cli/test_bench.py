@@ -61,9 +61,9 @@ def test_bench_training_reports_every_race_and_the_ratio(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(training_speed, "race", finished_races)
-    assert run("training", "--workload", "test1", "--json") == 0
+    assert run("training", "--workload", "test1", "--limit-seconds", "90", "--json") == 0
     payload = json.loads(capsys.readouterr().out)
-    goal = {"workload": "test1", "objective": "el-rl", "target": 117.4, "nodes": 0, "limit_seconds": 200.0}
+    goal = {"workload": "test1", "objective": "el-rl", "target": 117.4, "nodes": 0, "limit_seconds": 90.0}
     assert payload["goals"] == [goal | {"guide": "", "network": "deepsets"}]
     assert [race["trainer"] for race in payload["races"]] == ["dqn", training_speed.PLAIN]
     (compared,) = payload["compared"]

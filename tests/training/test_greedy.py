@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 import jax_support  # noqa: F401
+from longshore.agents.networks.base import Blueprint, Sizes
 from longshore.core.features import features
 from longshore.core.forward import needed
 from longshore.objectives.base import Transition, never_ends
+from longshore.objectives.weighted import Weighted
 from longshore.policies import REGISTRY
 from longshore.simulator.params import Compiled
 from longshore.simulator.reference import Reference
 from longshore.simulator.source import TraceSource
-from longshore.training.greedy import Judged, judge_all
+from longshore.training.greedy import POLICIES, POLICIES_AND_TRACES, SETTINGS, Judged, Over, judge_all
+from longshore.training.greedy import TRACES as ALL_TRACES
 from longshore.training.plan import SELECTION_SEED
 from longshore.training.prepare import Prepared, prepare
 from longshore.workloads.build import build_workload
@@ -125,3 +128,53 @@ def test_a_policy_that_always_defers_comes_to_an_end() -> None:
 def test_ties_are_random_only_as_the_heuristic_has_them(prior: str, want: bool) -> None:
     task = replace(prepared().program.task, prior=REGISTRY.load(prior) if prior else None)
     assert task.has_random_ties == want
+
+
+class UntilThird:
+    """Earns 1 for every pod, and ends the trace with the first one that goes to the third node."""
+
+    def reward(self, step: Transition) -> Any:
+        return jnp.ones(())
+
+    def ends_episode(self, step: Transition) -> Any:
+        return step.node == 2
+
+
+DIALS = np.array([[1.0, 0.0], [0.2, 0.8]], np.float32)
+
+
+@cache
+def network() -> Blueprint:
+    return replace(PLAN, network="deepsets").build_network().build(Sizes(len(PLAN.features), 3, 2))
+
+
+@cache
+def random_policies() -> Any:
+    return jax.vmap(network().init)(jax.random.split(jax.random.PRNGKey(1), 4))
+
+
+def judged_over(over: tuple[Over, ...], tensors: Any, params: Any, dials: Any) -> Judged:
+    task = replace(prepared().program.task, objective=Weighted(((1.0, UntilThird()),)), prior=None)
+    found = jax.jit(lambda *values: judge_all(task, needed(network().ops), *values, over))(tensors, params, dials)
+    return jax.tree.map(np.asarray, found)
+
+
+def test_nothing_counts_after_the_end_of_a_trace_while_others_go_on() -> None:
+    params = prepared().data.selection
+    together = judged_over((POLICIES, SETTINGS, ALL_TRACES), random_policies(), params, DIALS)
+    assert together.terms.shape == (4, 2, TRACES, 1)
+    assert len(set(together.placed.ravel().tolist())) > 1, "all traces end at once"
+    for policy, dial, trace in np.ndindex(4, 2, TRACES):
+        one = jax.tree.map(lambda leaf, policy=policy: leaf[policy], random_policies())
+        alone = judged_over((), one, jax.tree.map(lambda leaf, trace=trace: leaf[trace], params), DIALS[dial])
+        for part, whole in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(part, whole[policy, dial, trace])
+
+
+def test_policies_may_have_traces_of_their_own() -> None:
+    params = jax.tree.map(lambda leaf: jnp.stack([leaf[:2], leaf[1:], leaf[:2], leaf[1:]]), prepared().data.selection)
+    own = judged_over((POLICIES_AND_TRACES, ALL_TRACES), random_policies(), params, DIALS[0])
+    shared = judged_over((POLICIES, ALL_TRACES), random_policies(), prepared().data.selection, DIALS[0])
+    for part, whole in zip(own, shared, strict=True):
+        np.testing.assert_array_equal(part[::2], whole[::2, :2])
+        np.testing.assert_array_equal(part[1::2], whole[1::2, 1:])

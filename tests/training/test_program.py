@@ -124,7 +124,7 @@ def test_a_policy_is_judged_by_what_its_cost_may_be_on_other_traces() -> None:
     prepared = prepare_once(plan)
     program, data = prepared.program, prepared.data
     state = program.init(data, jax.random.PRNGKey(0)[None])
-    _, figures = jax.jit(jax.vmap(program.select, in_axes=(None, 0, None)))(data, state, {})
+    _, figures = jax.jit(program.select)(data, state, {})
     tensors = jax.tree.map(lambda leaf: leaf[0], program.learner.tensors(state.learner))
     ops = needed(program.blueprint.ops)
     judged = jax.jit(lambda: judge_all(program.task, ops, tensors, data.selection, jnp.zeros(0)))()

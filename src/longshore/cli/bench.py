@@ -146,7 +146,7 @@ def training(
     trainers: Annotated[str, typer.Option(help="Which of them, such as `ppo,cleanrl-style dqn`; all without it.")] = "",
     seeds: Annotated[int, typer.Option(help="Trainings of each kind; the ratio is that of the medians.", min=1)] = 1,
     first_seed: Annotated[int, typer.Option(help="Seeds count from it.", min=0)] = 0,
-    limit_seconds: Annotated[float, typer.Option(help="How long a training may take.", min=1)] = 200.0,
+    limit_seconds: Annotated[float, typer.Option(help="How long a training may take.", min=1)] = 400.0,
     device: Annotated[
         str | None, typer.Option(help="`cpu` or `gpu`: measure steps per second there instead of the race.")
     ] = None,

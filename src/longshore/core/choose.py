@@ -27,7 +27,7 @@ def choose(
     xp = namespace(feasible)
     if xp is np and not may_defer:
         worth = np.where(feasible, scores, -np.inf)
-        best = worth.max(initial=-np.inf)
+        best = np.maximum.reduce(worth, initial=-np.inf)
         if best > -np.inf:  # the usual case, in few calls; not so if any score is no number
             return _first_of_the_best(arrays, worth, best - tie_tolerance, has_random_ties)
     # A score that is no number counts as the worst: it must not win, and above all not let an infeasible node win.

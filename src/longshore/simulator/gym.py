@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, cast
 
 import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 from gymnasium.utils import seeding
@@ -99,7 +98,7 @@ def _set_up(
 
 
 def _run_under_jit(function: Callable[[Transition], Array], step: Transition) -> Array:
-    return jax.jit(function)(jax.tree.map(jnp.asarray, step))
+    return jax.jit(function)(jax.device_put(step))
 
 
 def _info(seen: Seen, moment: Moment, result: Result | None) -> dict[str, Any]:
@@ -281,7 +280,7 @@ class PlacementVectorEnv(VectorEnv[Rows, npt.NDArray[np.int64], npt.NDArray[Any]
 
     def _all_params(self) -> SimParams:
         found = self.setup.source.params_of(self._seeds)
-        stacked: SimParams = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *found)
+        stacked: SimParams = jax.device_put(jax.tree.map(lambda *leaves: np.stack(leaves), *found), may_alias=False)
         return stacked
 
 

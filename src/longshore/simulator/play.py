@@ -104,7 +104,8 @@ def _stacked(group: Sequence[Array]) -> Array:
     for number, leaf in enumerate(group):
         corner: tuple[int | slice, ...] = (number, *(slice(size) for size in np.shape(leaf)))
         stacked[corner] = leaf
-    return jnp.asarray(stacked)
+    # `jnp.asarray` would compile a program for every shape: a second for all tables of a cluster.
+    return jax.device_put(stacked)
 
 
 @partial(jax.jit, static_argnames=("policies", "objective", "filters", "has_node_events"))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import msgspec
 import numpy as np
 import safetensors
@@ -78,7 +77,7 @@ def read_checkpoint(path: Path, plan: Plan, like: TrainState) -> Checkpoint:
                 f"the checkpoint `{path}` does not fit: `{name}` is {got}, expected {expected}",
                 f"it was written by another version of longshore; {_AGAIN}",
             )
-    leaves = [jnp.asarray(arrays[name]) for name in wanted]
+    leaves = jax.device_put([arrays[name] for name in wanted], may_alias=False)  # training writes over them
     return Checkpoint(jax.tree.unflatten(jax.tree.structure(like), leaves), position)
 
 

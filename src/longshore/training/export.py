@@ -23,7 +23,7 @@ from longshore.objectives.weighted import objective_name
 from longshore.simulator.params import SimParams
 from longshore.training.checkpoint import write_whole
 from longshore.training.compiling import compiler_options
-from longshore.training.greedy import judge_all
+from longshore.training.greedy import SETTINGS, TRACES, judge_all
 from longshore.training.plan import Plan
 from longshore.training.prepare import Prepared
 from longshore.training.program import TrainState
@@ -132,7 +132,7 @@ def compile_envelope(prepared: Prepared, state: TrainState) -> Callable[[Mapping
     dials = jnp.asarray(prepared.data.dials, jnp.float32) if task.has_dial else jnp.zeros((1, 0), jnp.float32)
 
     def bounds(tensors: Mapping[str, Array], params: SimParams) -> tuple[Array, Array]:
-        judged = jax.vmap(lambda dial: judge_all(task, ops, tensors, params, dial))(dials)
+        judged = judge_all(task, ops, tensors, params, dials, (SETTINGS, TRACES))
         return judged.low.min(axis=(0, 1)), judged.high.max(axis=(0, 1))
 
     params = prepared.data.bank.params

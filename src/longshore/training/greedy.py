@@ -18,6 +18,7 @@ from longshore.policies.inputs import policy_inputs
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState
 from longshore.simulator.transition import act, initial, look, with_latency
+from longshore.training.compiling import mapped
 from longshore.training.experience import Task
 from longshore.training.rewards import term_rewards
 
@@ -55,55 +56,99 @@ class Greedy(NamedTuple):
         return inputs.rows, node, task.devices(cluster, pod_class)[jnp.maximum(node, 0)]
 
 
-def judge(task: Task, ops: Sequence[Op], tensors: Tensors, params: SimParams, preference: Array) -> Judged:
-    """Play one trace to its end; `ops` are those that the scores depend on."""
-    num_pods, num_features = params.pod_class.shape[0], len(task.features)
-    most = _MOST_STEPS_PER_POD * num_pods + 4 * params.event_time.shape[0]
-    start = Judged(
+class _Course(NamedTuple):
+    """Where a trace stands."""
+
+    state: SimState
+    judged: Judged
+    is_over: Array  # [] bool
+
+
+Over = tuple[int | None, int | None, int | None]
+"""A dimension to judge over: its axis in tensors, traces and settings of the dial; None = the same for all of it."""
+POLICIES: Over = (0, None, None)
+POLICIES_AND_TRACES: Over = (0, 0, None)
+SETTINGS: Over = (None, None, 0)
+TRACES: Over = (None, 0, None)
+
+
+def judge_all(
+    task: Task,
+    ops: Sequence[Op],
+    tensors: Tensors,
+    params: SimParams,
+    preference: Array,
+    over: Sequence[Over] = (TRACES,),
+) -> Judged:
+    """Play traces to their ends; results have the dimensions of `over`, the outermost first.
+
+    One loop goes on until the last trace is over, and what is inside it is mapped. A map of loops would copy every
+    state at every step, and be traced several times for each dimension.
+
+    Args:
+        task: what is judged.
+        ops: those that the scores depend on.
+        tensors: of the policy.
+        params: the trace.
+        preference: the dial's setting [terms].
+        over: the dimensions that tensors, params and preference have beside their own.
+    """
+
+    def begin(_tensors: Tensors, params: SimParams, _preference: Array) -> _Course:
+        return _begin(task, params)
+
+    def go_on(tensors: Tensors, params: SimParams, preference: Array, course: _Course) -> _Course:
+        return _go_on(Greedy(task, ops, tensors, preference), params, course)
+
+    for axes in reversed(over):
+        begin, go_on = mapped(begin, axes), mapped(go_on, (*axes, 0))
+    most = _MOST_STEPS_PER_POD * params.pod_class.shape[-1] + 4 * params.event_time.shape[-1]
+
+    def is_going(carry: tuple[_Course, Array]) -> Array:
+        courses, number = carry
+        return ~courses.is_over.all() & (number < most)
+
+    def body(carry: tuple[_Course, Array]) -> tuple[_Course, Array]:
+        courses, number = carry
+        return go_on(tensors, params, preference, courses), number + 1
+
+    carry = (begin(tensors, params, preference), jnp.zeros((), jnp.int32))
+    return jax.lax.while_loop(is_going, body, carry)[0].judged
+
+
+def _begin(task: Task, params: SimParams) -> _Course:
+    nothing = Judged(
         jnp.zeros(len(task.objective.terms), jnp.float64),
         jnp.zeros((), jnp.float64),
         jnp.zeros((), jnp.int32),
         jnp.zeros((), jnp.int32),
         jnp.zeros((), jnp.int32),
-        jnp.full(num_features, jnp.inf, jnp.float32),
-        jnp.full(num_features, -jnp.inf, jnp.float32),
+        jnp.full(len(task.features), jnp.inf, jnp.float32),
+        jnp.full(len(task.features), -jnp.inf, jnp.float32),
     )
-
-    def is_going(carry: tuple[SimState, Judged, Array, Array]) -> Array:
-        _, _, is_over, number = carry
-        return ~is_over & (number < most)
-
-    def body(carry: tuple[SimState, Judged, Array, Array]) -> tuple[SimState, Judged, Array, Array]:
-        state, so_far, _, number = carry
-        state, seen = look(task.filters, params, state)
-        policy = Greedy(task, ops, tensors, preference)
-        rows, node, devices = policy.decide(seen.cluster, seen.pod_class, seen.feasible)
-        target = jnp.maximum(node, 0)
-        after, outcome = act(params, state, seen, node, devices, has_node_events=task.has_node_events)
-        before = with_latency(seen.cluster, state.latency_ms)
-        step = Transition(before, before._replace(state=after.cluster), seen.pod_class, target)
-        is_placed = outcome.node >= 0
-        is_over = (seen.event.kind == Kind.IDLE) | (is_placed & task.objective.ends_episode(step))
-        counted = (seen.cluster.nodes.is_real & seen.is_decision)[:, None]
-        judged = Judged(
-            so_far.terms + jnp.where(is_placed, term_rewards(task.objective, step), 0.0),
-            so_far.cost + jnp.where(is_placed, task.limit.cost(state.latency_ms[target]), 0.0),
-            so_far.placed + is_placed,
-            so_far.decided + seen.is_decision,
-            so_far.created + (seen.event.kind == Kind.CREATE),
-            jnp.minimum(so_far.low, jnp.where(counted, rows, jnp.inf).min(axis=0)),
-            jnp.maximum(so_far.high, jnp.where(counted, rows, -jnp.inf).max(axis=0)),
-        )
-        return after, judged, is_over, number + 1
-
-    carry = (initial(params), start, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(is_going, body, carry)[1]
+    return _Course(initial(params), nothing, jnp.zeros((), bool))
 
 
-def judge_all(task: Task, ops: Sequence[Op], tensors: Tensors, params: SimParams, preference: Array) -> Judged:
-    """Play all traces: params [traces, ...] -> [traces, ...]."""
-
-    def one(params: SimParams) -> Judged:
-        return judge(task, ops, tensors, params, preference)
-
-    return jax.vmap(one)(params)
+def _go_on(policy: Greedy, params: SimParams, course: _Course) -> _Course:
+    """Play one event. A trace that is over may go on, while others are not: nothing counts any more."""
+    task, so_far, counts = policy.task, course.judged, ~course.is_over
+    state, seen = look(task.filters, params, course.state)
+    rows, node, devices = policy.decide(seen.cluster, seen.pod_class, seen.feasible)
+    target = jnp.maximum(node, 0)
+    after, outcome = act(params, state, seen, node, devices, has_node_events=task.has_node_events)
+    before = with_latency(seen.cluster, state.latency_ms)
+    step = Transition(before, before._replace(state=after.cluster), seen.pod_class, target)
+    is_placed = counts & (outcome.node >= 0)
+    is_decision = counts & seen.is_decision
+    counted = (seen.cluster.nodes.is_real & is_decision)[:, None]
+    judged = Judged(
+        so_far.terms + jnp.where(is_placed, term_rewards(task.objective, step), 0.0),
+        so_far.cost + jnp.where(is_placed, task.limit.cost(state.latency_ms[target]), 0.0),
+        so_far.placed + is_placed,
+        so_far.decided + is_decision,
+        so_far.created + (counts & (seen.event.kind == Kind.CREATE)),
+        jnp.minimum(so_far.low, jnp.where(counted, rows, jnp.inf).min(axis=0)),
+        jnp.maximum(so_far.high, jnp.where(counted, rows, -jnp.inf).max(axis=0)),
+    )
+    is_over = (seen.event.kind == Kind.IDLE) | (is_placed & task.objective.ends_episode(step))
+    return _Course(after, judged, course.is_over | is_over)

@@ -43,9 +43,7 @@ class SplitProgram(Program):
     def chunk(self) -> Callable[[Data, TrainState], tuple[TrainState, Figures]]:
         """Train a chunk and judge it, one generation after the other."""
         options = compiler_options()
-        ask = jax.jit(jax.vmap(self.ask, in_axes=(None, 0)), compiler_options=options)
-        tell = jax.jit(jax.vmap(self.tell, in_axes=(None, 0, 0, 0, 0)), compiler_options=options)
-        select = jax.jit(jax.vmap(self.select, in_axes=(None, 0, 0)), compiler_options=options)
+        ask, tell, select = (jax.jit(one, compiler_options=options) for one in (self.ask, self.tell, self.select))
 
         def run(data: Data, state: TrainState) -> tuple[TrainState, Figures]:
             all_figures: list[Figures] = []
@@ -100,5 +98,5 @@ def judge_job(values: Values, _report: Report) -> Values:
 @lru_cache(maxsize=2)  # a worker is asked for the same plan again every generation
 def _judge(plan: bytes) -> Callable[[dict[str, Any], Any], Judged]:
     prepared = prepare(read_plan(msgspec.json.decode(plan)))
-    compiled = jax.jit(jax.vmap(prepared.program.try_out, in_axes=(None, 0, 0)), compiler_options=compiler_options())
+    compiled = jax.jit(prepared.program.try_out, compiler_options=compiler_options())
     return lambda variants, traces: compiled(prepared.data, variants, traces)

@@ -4,9 +4,9 @@ A chunk is what runs between two returns to Python. Everything that it changes i
 that a checkpoint holds all there is and a run that goes on from it is the run that was never stopped.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -19,9 +19,9 @@ from longshore.core.forward import needed
 from longshore.core.ops import Array
 from longshore.simulator.params import SimParams
 from longshore.training import experience
-from longshore.training.compiling import compiler_options
+from longshore.training.compiling import compiler_options, mapped, one_after_another
 from longshore.training.experience import Bank, Env, Task
-from longshore.training.greedy import Judged, judge_all
+from longshore.training.greedy import POLICIES, POLICIES_AND_TRACES, SETTINGS, TRACES, Judged, Over, judge_all
 from longshore.training.rewards import Scale
 
 # How much a policy that breaks the limit is put behind one that keeps it, per unit of cost.
@@ -68,23 +68,18 @@ class Program:
     @cached_property
     def init(self) -> Callable[[Data, Array], TrainState]:
         """Return the state before training; one key per seed."""
-        return jax.jit(jax.vmap(self._init, in_axes=(None, 0)), compiler_options=compiler_options())
+        return jax.jit(mapped(self._init, (None, 0)), compiler_options=compiler_options())
 
     @cached_property
     def chunk(self) -> Callable[[Data, TrainState], tuple[TrainState, Figures]]:
         """Train a chunk and judge it.
 
-        Two programs: together they take longer to compile than one after the other.
+        Two programs, compiled side by side: as one they take longer than one after the other.
         """
         options = compiler_options()
-        play = jax.jit(jax.vmap(self._play, in_axes=(None, 0)), donate_argnums=1, compiler_options=options)
-        select = jax.jit(jax.vmap(self.select, in_axes=(None, 0, 0)), donate_argnums=1, compiler_options=options)
-
-        def run(data: Data, state: TrainState) -> tuple[TrainState, Figures]:
-            found: tuple[TrainState, Figures] = select(data, *play(data, state))
-            return found
-
-        return run
+        play = jax.jit(self._play, donate_argnums=1, compiler_options=options)
+        select = jax.jit(self.select, donate_argnums=1, compiler_options=options)
+        return one_after_another(play, select)
 
     def _init(self, data: Data, key: Array) -> TrainState:
         key, env_key, learner_key = jax.random.split(key, 3)
@@ -111,8 +106,15 @@ class Program:
         return _with_fixed_types(state)
 
     def _play(self, data: Data, state: TrainState) -> tuple[TrainState, Figures]:
-        update = self._generation if self.is_population else self._update
+        """Train a chunk, all seeds."""
+        if self.is_population:
+            return self._repeated(self._generation, data, state)
+        found: tuple[TrainState, Figures] = mapped(partial(self._repeated, self._update), (None, 0))(data, state)
+        return found
 
+    def _repeated(
+        self, update: Callable[[Data, TrainState], tuple[TrainState, Figures]], data: Data, state: TrainState
+    ) -> tuple[TrainState, Figures]:
         def body(state: TrainState, _: None) -> tuple[TrainState, Figures]:
             return update(data, state)
 
@@ -163,7 +165,11 @@ class Program:
         return self.tell(data, state, key, drawn, self.try_out(data, variants, traces))
 
     def ask(self, data: Data, state: TrainState) -> tuple[Array, dict[str, Array], Array, Array]:
-        """Return the key after it, a generation's variants, what made them, and the traces to try them on."""
+        """Return the key after it, a generation's variants, what made them, and the traces to try them on, by seed."""
+        found: tuple[Array, dict[str, Array], Array, Array] = mapped(self._ask, (None, 0))(data, state)
+        return found
+
+    def _ask(self, data: Data, state: TrainState) -> tuple[Array, dict[str, Array], Array, Array]:
         key, ask_key, trace_key = jax.random.split(state.key, 3)
         variants, drawn = self.learner.ask(state.learner, ask_key)
         number = data.bank.recorded.shape[0]
@@ -171,15 +177,20 @@ class Program:
         return key, variants, drawn, traces
 
     def try_out(self, data: Data, variants: dict[str, Array], traces: Array) -> Judged:
-        """Play the traces [traces] under every variant [variants, ...]."""
+        """Play the traces [seeds, traces] under every variant [seeds, variants, ...]."""
         params = jax.tree.map(lambda leaf: leaf[traces], data.bank.params)
-        judged: Judged = jax.vmap(lambda tensors: self._judged(data, tensors, params))(variants)
-        return judged
+        return self._judged(data, variants, params, (POLICIES_AND_TRACES, POLICIES))
 
     def tell(
         self, data: Data, state: TrainState, key: Array, drawn: Array, judged: Judged
     ) -> tuple[TrainState, Figures]:
-        """Let the population learn from how its variants did [variants, ...]."""
+        """Let the populations of all seeds learn from how their variants did [seeds, variants, ...]."""
+        found: tuple[TrainState, Figures] = mapped(self._tell, (None, 0, 0, 0, 0))(data, state, key, drawn, judged)
+        return found
+
+    def _tell(
+        self, data: Data, state: TrainState, key: Array, drawn: Array, judged: Judged
+    ) -> tuple[TrainState, Figures]:
         returns, worth, cost = jax.vmap(lambda one: self._worth(data, one, state.multiplier))(judged)
         learner, figures = self.learner.tell(state.learner, drawn, worth.astype(jnp.float32))
         figures = {**figures, "return": returns.mean(), "limit_cost": cost.mean(), "multiplier": state.multiplier}
@@ -191,12 +202,11 @@ class Program:
         )
         return state, figures
 
-    def _judged(self, data: Data, tensors: dict[str, Array], params: SimParams) -> Judged:
-        """Judge tensors for every setting of the dial: [settings, traces, ...]."""
+    def _judged(self, data: Data, tensors: dict[str, Array], params: SimParams, over: Sequence[Over]) -> Judged:
+        """Judge tensors for every setting of the dial: [over, settings, traces, ...]."""
         dials = data.dials.astype(jnp.float32) if self.task.has_dial else jnp.zeros((1, 0), jnp.float32)
         ops = needed(self.blueprint.ops)
-        judged: Judged = jax.vmap(lambda dial: judge_all(self.task, ops, tensors, params, dial))(dials)
-        return judged
+        return judge_all(self.task, ops, tensors, params, dials, (*over, SETTINGS, TRACES))
 
     def _worth(self, data: Data, judged: Judged, multiplier: Array) -> tuple[Array, Array, Array]:
         """Return the mean return, what it is worth to the learner, and the mean cost of a placement."""
@@ -212,9 +222,17 @@ class Program:
         return returns, worth, cost
 
     def select(self, data: Data, state: TrainState, figures: Figures) -> tuple[TrainState, Figures]:
-        """Judge the policy as it is now, and keep it if none was better."""
-        tensors = self.learner.tensors(state.learner)
-        judged = self._judged(data, tensors, data.selection)
+        """Judge every seed's policy as it is now, and keep it if none was better."""
+        tensors = mapped(self.learner.tensors, (0,))(state.learner)
+        judged = self._judged(data, tensors, data.selection, (POLICIES,))
+        found: tuple[TrainState, Figures] = mapped(self._select, (None, 0, 0, 0, 0))(
+            data, state, figures, tensors, judged
+        )
+        return found
+
+    def _select(
+        self, data: Data, state: TrainState, figures: Figures, tensors: dict[str, Array], judged: Judged
+    ) -> tuple[TrainState, Figures]:
         returns, worth, cost = self._worth(data, judged, jnp.zeros(()))
         breach = self.task.limit.breach(judged.cost.sum(axis=0), judged.placed.sum(axis=0))
         worth = worth - _BREACH * breach
