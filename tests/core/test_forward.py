@@ -444,3 +444,10 @@ SCORED = Op("mixed", ("rows", "mix"), "score", ("w", "b"))
 )
 def test_it_is_known_where_a_score_is_a_sum_over_the_elements_of_a_value(ops: tuple[Op, ...], want: bool):
     assert is_linear_in("load", ops) == want
+
+
+def test_a_value_that_is_no_number_is_no_warning() -> None:
+    # NumPy would warn of it, and does so at times where all is in order, by what BLAS leaves in the processor's flags.
+    endless = np.full((FEATURES, 4), np.inf, np.float32)
+    inputs = make_inputs(0)._replace(rows=np.zeros((NODES, FEATURES), np.float32))
+    assert np.isnan(value("linear", ("rows",), inputs, endless, VECTOR)).all()

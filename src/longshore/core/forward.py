@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.ops import Array, largest_row, namespace, row_product, sum_groups, weighted_sum
+from longshore.core.ops import Array, largest_row, namespace, row_product, sum_groups, weighted_sum, without_warnings
 
 ROWS, PRIOR, PREFERENCE, POD_KIND, LOAD = "rows", "prior", "preference", "pod_kind", "load"
 INPUTS = (ROWS, PRIOR, PREFERENCE, POD_KIND, LOAD)
@@ -89,6 +89,7 @@ def bind(ops: Sequence[Op], tensors: Tensors) -> tuple[Bound, ...]:
     return tuple(Bound(KINDS[op.kind].run, op.inputs, [tensors[name] for name in op.tensors], op.output) for op in ops)
 
 
+@without_warnings
 def run(bound: Sequence[Bound], inputs: Inputs, known: Mapping[str, Array] = MappingProxyType({})) -> dict[str, Array]:
     """Run operations and return every value by name; `score` comes as [nodes].
 
@@ -144,8 +145,9 @@ def _zeros(shape: tuple[int, ...]) -> Array:
 
 
 @lru_cache(maxsize=8)
-def _ones(number: int) -> Array:
-    return np.ones(number, np.float32)
+def _shares(number: int) -> Array:
+    """Return what each of so many nodes counts in their mean."""
+    return np.full(number, 1 / max(number, 1), np.float32)
 
 
 def _tanh(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
@@ -171,7 +173,8 @@ def _outer(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
 def _mixed(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
     """Multiply rows by a vector that is mixed from the columns of a matrix; the mix may differ from row to row."""
     rows, mix = given
-    weights, bias = mix @ tensors[0].T, mix @ tensors[1]
+    dot = namespace(mix).dot
+    weights, bias = dot(mix, tensors[0].T), dot(mix, tensors[1])
     if weights.ndim == 1:
         return row_product(rows, weights[:, None]) + bias
     if namespace(rows) is np:
@@ -199,8 +202,9 @@ def _mean_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Ar
         weights = is_real.astype(given[0].dtype)
         return weighted_sum(weights, given[0]) / xp.maximum(weights.sum(), 1)
     number = int(np.count_nonzero(is_real))
-    is_plain = number == is_real.size <= _FEW and given[0].dtype == np.float32
-    return weighted_sum(_ones(number) if is_plain else is_real.astype(given[0].dtype), given[0]) / max(number, 1)
+    if number == is_real.size <= _FEW and given[0].dtype == np.float32:
+        return weighted_sum(_shares(number), given[0])
+    return weighted_sum(is_real.astype(given[0].dtype), given[0]) / max(number, 1)
 
 
 def _max_nodes(given: list[Array], _tensors: list[Array], inputs: Inputs) -> Array:

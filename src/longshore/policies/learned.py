@@ -14,7 +14,7 @@ from longshore.core.feature_view import View
 from longshore.core.features import Feature, chosen, columns
 from longshore.core.forward import LOAD, LOADS, ROW_KINDS, SCORE, Bound, Op, bind, is_linear_in, needed, run
 from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace
+from longshore.core.ops import Array, namespace, without_warnings
 from longshore.core.policy import Policy, weight_values
 from longshore.policies import REGISTRY
 from longshore.policies.column_cache import ColumnCache
@@ -110,6 +110,7 @@ class _Score:
             return run(self._bound, inputs)[SCORE][None]
         return namespace(rows).stack([run(self._bound, inputs._replace(load=end))[SCORE] for end in _ENDS])
 
+    @without_warnings
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
         if self.num_nodes is not None and feasible.shape[0] != self.num_nodes:
@@ -123,7 +124,9 @@ class _Score:
         else:
             rows = self.columns.rows(arrays, pod_class, feasible)
         inputs = with_rows(rows, arrays, pod_class, feasible, self.prior, self.preference, self._reads)
-        return run(self._bound, inputs)[SCORE].astype(namespace(feasible).float32)
+        scores = run(self._bound, inputs)[SCORE]
+        wanted = namespace(feasible).float32
+        return scores if scores.dtype == wanted else scores.astype(wanted)
 
 
 def own_rows(

@@ -24,7 +24,7 @@ from longshore.core.arrays import ClusterArrays, Readings
 from longshore.core.feature_view import Largest, View
 from longshore.core.features import Feature, columns
 from longshore.core.forward import PREFERENCE, ROWS, SCORE, Op, bind, needed, run
-from longshore.core.ops import Array, row_product
+from longshore.core.ops import Array, row_product, without_warnings
 from longshore.policies.column_cache import has_same_frame
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import Reads, with_rows
@@ -64,7 +64,7 @@ def first_layer(
     if matrix.dtype != np.float32 or vector.dtype != np.float32:
         return None
     if first.inputs[0] in joined and PREFERENCE in joined[first.inputs[0]].inputs:
-        vector = vector + np.asarray(preference, np.float32) @ matrix[num_features:]
+        vector = vector + np.dot(np.asarray(preference, np.float32), matrix[num_features:])
     rest = tuple(op for op in ops if op is not first and op.output not in joined)
     return FirstLayer(matrix[:num_features], vector, first.output, rest)
 
@@ -122,6 +122,7 @@ class RowCache:
         self._tick = self._readings_tick = 0
         self._changed_at = np.zeros(0, np.int64)  # [nodes]; the call that found the node's last change
 
+    @without_warnings
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
         if feasible.shape[0] <= FEW_NODES:
@@ -225,7 +226,7 @@ class RowCache:
             given[:, ~view.is_real] = 0
         matrix[:-1] = self._elsewhere_matrix
         pooled = np.array([feature.compute(view) for feature in self._cluster], np.float32)
-        matrix[-1] = pooled @ self._cluster_matrix
+        matrix[-1] = np.dot(pooled, self._cluster_matrix)
         product = row_product(given.T, matrix)
         product += first
         return product
