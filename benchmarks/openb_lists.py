@@ -4,12 +4,13 @@
     longshore table fgd --data OUT --policies fgd,bundles/openb --seeds 42-51 --bounds
 
 The published lists change the default one in one way each: more pods without GPU, more of the GPUs asked for in parts,
-or by pods that want several. These go beyond the ones that the policies were selected on, in the same ways.
+or by pods that want several, or more pods that are bound to GPU models. These go beyond the ones that the policies were
+selected on, in the same ways.
 """
 
 import argparse
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,14 @@ import numpy as np
 
 from longshore.core.errors import InputError
 from longshore.core.ops import Array
-from longshore.evaluation.tables.openb import GPU_MILLI, NODE_FILE, POD_PREFIX, read_pods, read_table
+from longshore.evaluation.tables.openb import (
+    GPU_MILLI,
+    NODE_FILE,
+    POD_PREFIX,
+    find_traces,
+    read_pods,
+    read_table,
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class Shares:
     """Of the GPUs that are asked for: in parts of one."""
     several: float = 0.073
     """Of the GPUs that are asked for: by pods that want more than one."""
+    bound: float = 0.0
+    """Of the pods with GPUs: those that may use some models only, drawn from the lists at hand; 0 = as the pods say."""
 
 
 LISTS: Mapping[str, Shares] = {
@@ -40,6 +50,7 @@ LISTS: Mapping[str, Shares] = {
     "drawn-gpushare100": Shares(partial=1.0, several=0.0),
     # With more for several they keep parts and whole ones as they are to each other.
     "drawn-multigpu50": Shares(partial=0.5 * 0.307, several=0.5),
+    "drawn-gpuspec33": Shares(bound=0.33),
 }
 
 
@@ -63,6 +74,20 @@ def draw(milli: Array, shares: Shares, rng: np.random.Generator) -> Array:
     return rng.permutation(np.concatenate([*parts, without]))
 
 
+def bind(milli: Array, share: float, models: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """Return the GPU models that each pod [pods] may use, `` = any: those of so many of the pods with GPUs are drawn.
+
+    Raises:
+        InputError: there are none to draw from.
+    """
+    if not models:
+        raise InputError(
+            "got lists of which no pod is bound to GPU models, expected one that has such pods", "add a `gpuspec` list"
+        )
+    is_bound = (milli > 0) & (rng.random(len(milli)) < share)
+    return np.where(is_bound, rng.choice(np.array(models), len(milli)), "").tolist()
+
+
 def _some(members: Array, many: int, rng: np.random.Generator) -> Array:
     if many and not members.any():
         raise InputError(
@@ -79,18 +104,26 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     milli = read_pods(given.data, "default").total_gpu_milli
-    pods = read_table(given.data / f"{POD_PREFIX}default.csv", ("name",), "")
+    pods = read_table(given.data / f"{POD_PREFIX}default.csv", ("name", "gpu_spec"), "take the published list")
     nodes = (given.data / NODE_FILE).read_bytes()
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / NODE_FILE).write_bytes(nodes)
-    name = pods.columns.index("name")
+    name, spec = pods.columns.index("name"), pods.columns.index("gpu_spec")
+    lists = [read_pods(given.data, trace) for trace in find_traces(given.data)]
+    models = ["|".join(one) for pods_of in lists for one in pods_of.models if one]
     for number, (trace, shares) in enumerate(LISTS.items()):
         with (given.out / f"{POD_PREFIX}{trace}.csv").open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(pods.columns)
-            for place, row in enumerate(draw(milli, shares, np.random.default_rng([given.seed, number]))):
-                values = pods.rows[row]
-                writer.writerow([*values[:name], f"pod-{place:06d}", *values[name + 1 :]])
+            rng = np.random.default_rng([given.seed, number])
+            drawn = draw(milli, shares, rng)
+            specs = bind(milli[drawn], shares.bound, models, rng) if shares.bound else None
+            for place, row in enumerate(drawn):
+                values = list(pods.rows[row])
+                values[name] = f"pod-{place:06d}"
+                if specs is not None:
+                    values[spec] = specs[place]
+                writer.writerow(values)
 
 
 if __name__ == "__main__":

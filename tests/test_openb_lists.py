@@ -1,5 +1,6 @@
 """Pod lists that go further than those at hand (benchmarks/openb_lists.py)."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def lists(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("drawn-gpushare80", 0.133, 0.8, 0.015),
         ("drawn-gpushare100", 0.133, 1.0, 0.0),
         ("drawn-multigpu50", 0.133, 0.1535, 0.5),
+        ("drawn-gpuspec33", 0.133, 0.285, 0.073),
     ],
 )
 def test_a_list_has_the_shares_that_its_name_says(
@@ -50,6 +52,27 @@ def test_a_list_has_the_shares_that_its_name_says(
     total = milli.sum()
     assert milli[(milli > 0) & (milli < GPU_MILLI)].sum() / total == pytest.approx(partial, abs=0.02)
     assert milli[milli > GPU_MILLI].sum() / total == pytest.approx(several, abs=0.01)
+
+
+def test_a_third_of_the_pods_with_gpus_is_bound_to_models_that_others_are_bound_to(folder: Path, lists: Path) -> None:
+    pods = read_pods(lists, "drawn-gpuspec33")
+    has_gpu = pods.total_gpu_milli > 0
+    is_bound = np.array([bool(models) for models in pods.models])
+    assert np.mean(is_bound[has_gpu]) == pytest.approx(0.33, abs=0.02)
+    assert not is_bound[~has_gpu].any()
+    assert set(pods.models) == set(read_pods(folder, "default").models)
+
+
+def test_lists_without_bound_pods_are_refused(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "data")
+    file = tmp_path / "data" / f"{POD_PREFIX}default.csv"
+    rows = [row.split(",") for row in file.read_text().splitlines()]
+    file.write_text(
+        "\n".join(",".join([*row[:5], "" if at else row[5], *row[6:]]) for at, row in enumerate(rows)) + "\n"
+    )
+    found = drawn(tmp_path / "data", tmp_path / "out")
+    assert found.returncode != 0
+    assert "no pod is bound to GPU models" in found.stderr
 
 
 def test_a_list_asks_for_as_much_as_the_default_one(folder: Path, lists: Path) -> None:
