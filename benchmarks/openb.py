@@ -10,8 +10,9 @@ program, which is meant for a GPU (about 17 minutes on an H200). Where a machine
 part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
 one training after the other, four to eight minutes each on an H200; `--bundle` begins from a bundle that is there
 already. `select` takes, for each goal, the training that does best on the lists of DIR with seeds that no report uses;
-`openb_scarce.py` then adds weights for clusters whose CPU is scarce. `longshore table fgd|pwr` reports on seeds 42 to
-51. `front` plays mixes of the preference and the baselines, and draws what can be had together.
+`openb_special.py` then adds what the policies know of clusters whose CPU is scarce, and of pods that are bound to GPU
+models. `longshore table fgd|pwr` reports on seeds 42 to 51. `front` plays mixes of the preference and the baselines,
+and draws what can be had together.
 """
 
 import argparse
@@ -205,7 +206,7 @@ def select(data: Path, runs: Path, out: Path) -> None:
                     for trace, one in problems.items()
                 ]
                 found = {key: float(np.mean([one[key] for one in per_trace])) for key in per_trace[0]}
-                judged.append((_worth(goal, found, nodes), tensors, found))
+                judged.append((worth(REFINED[goal].goal, found, nodes), tensors, found))
                 print(path.name, by, json.dumps({key: round(value, 4) for key, value in found.items()}), flush=True)
         _, best[goal], chosen[goal] = max(judged, key=lambda one: one[0])
         trainings[goal] = len(paths)
@@ -316,8 +317,8 @@ def figures(problem: Problem, played: Filling, outcome: Outcome) -> dict[str, fl
     return found | {f"nodes_{percent}": at(outcome.nodes_on, percent) for percent in (20, 50, 80)}
 
 
-def _worth(goal: str, found: Mapping[str, float], nodes: Nodes) -> float:
-    """Weigh what was found on the lists as the refinement weighs it on mixes."""
+def worth(goal: filling.Goal, found: Mapping[str, float], nodes: Nodes) -> float:
+    """Weigh what was found on lists as a training weighs it on mixes."""
     units = {
         "allocated": ("allocated", 1.0),
         "watts": ("megawatts_added", 1e9 / nodes.gpu_capacity_milli),
@@ -325,7 +326,7 @@ def _worth(goal: str, found: Mapping[str, float], nodes: Nodes) -> float:
     }
     return sum(
         weight * units[name][1] * found[f"{units[name][0]}_{percent}"]
-        for name, weights in REFINED[goal].goal.items()
+        for name, weights in goal.items()
         for weight, percent in zip(weights, LEVELS, strict=True)
         if weight
     )

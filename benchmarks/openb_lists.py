@@ -51,6 +51,7 @@ LISTS: Mapping[str, Shares] = {
     # With more for several they keep parts and whole ones as they are to each other.
     "drawn-multigpu50": Shares(partial=0.5 * 0.307, several=0.5),
     "drawn-gpuspec33": Shares(bound=0.33),
+    "drawn-gpuspec15": Shares(bound=0.15),
 }
 
 

@@ -226,7 +226,11 @@ func (s *Scorer) renewDevices(isNewFrame bool) {
 	if isOther && !isNewFrame {
 		s.frame++
 	}
+	if isNewFrame {
+		s.typical.countGPUs(s.nodes)
+	}
 	if isOther {
+		s.typical.press()
 		for i := range s.nodes {
 			s.countDevices(&s.nodes[i])
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -220,8 +221,8 @@ func (c *contractCase) readingTable() map[string]Reading {
 // keeps whole rows.
 func everyFeature(t testing.TB) *Model {
 	var specs []string
-	for name := range featureTable() {
-		specs = append(specs, name+"@1")
+	for name, one := range featureTable() {
+		specs = append(specs, fmt.Sprintf("%s@%d", name, one.version))
 	}
 	slices.Sort(specs)
 	count := len(specs)

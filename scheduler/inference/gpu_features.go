@@ -13,6 +13,11 @@ func ofTypical(scope scope, compute func(v *view, n *node) float64) feature {
 	return feature{version: 1, scope: scope, own: compute, reads: reads{gpus: true, typical: true}}
 }
 
+func inVersion(version int, of feature) feature {
+	of.version = version
+	return of
+}
+
 func (n *node) ofGPUs(milli float64) float64 {
 	return min(max(milli/float64(max(n.gpu.size, 1)), -1), 1)
 }
@@ -72,7 +77,9 @@ func gpuFeatures() map[string]feature {
 		"gpu_devices": ofGPU(ofNode, func(_ *view, n *node) float64 {
 			return cut(float64(n.gpu.size) / (manyDevices * wholeGPU))
 		}),
-		"gpu_model_wanted": ofTypical(ofNode, func(v *view, n *node) float64 { return cut(withGPUs(n, v.typical.wanted(n))) }),
+		"gpu_model_wanted": inVersion(2, ofTypical(ofNode, func(v *view, n *node) float64 {
+			return saturated(withGPUs(n, v.typical.pressure[n.gpuModel]), 1)
+		})),
 		"gpu_busy_watts": ofGPU(ofNode, func(_ *view, n *node) float64 {
 			return saturated(withGPUs(n, n.gpu.busyWatts), halfGPUWatts)
 		}),

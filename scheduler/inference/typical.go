@@ -44,10 +44,15 @@ type typical struct {
 	sizes         []size
 	// byModel has, for a GPU model, how often each size may use it, and last how often none of them may.
 	byModel map[string][]float64
+	// gpus has how many GPUs of a model there are, pressure what typical pods ask of one of them (see press).
+	gpus     map[string]int64
+	pressure map[string]float64
 }
 
 func newTypical() *typical {
-	return &typical{counts: map[podKind]int{}, byModel: map[string][]float64{}}
+	return &typical{
+		counts: map[podKind]int{}, byModel: map[string][]float64{}, gpus: map[string]int64{}, pressure: map[string]float64{},
+	}
 }
 
 // add counts the pods of a node in place of those that it had.
@@ -185,13 +190,46 @@ func accepts(models, model string) bool {
 // isUseful says whether fragments mean anything: somebody wants GPUs, and some node has them.
 func (t *typical) isUseful(v *view) bool { return len(t.sizes) > 0 && v.largest.hasDevices }
 
-// wanted returns the share of the typical pods that could use the node's GPUs.
-func (t *typical) wanted(n *node) float64 {
-	shares, total := t.byModel[n.gpuModel], 0.0
-	for _, share := range shares[:len(t.sizes)] {
-		total += share
+// countGPUs counts the GPUs of every model.
+func (t *typical) countGPUs(nodes []node) {
+	clear(t.gpus)
+	for i := range nodes {
+		t.gpus[nodes[i].gpuModel] += int64(nodes[i].gpuCount)
 	}
-	return total
+}
+
+// press works out, for every GPU model, what is asked of one of its GPUs if typical pods spread evenly over those that
+// they may use; by the mean over all GPUs, so that it is 1 where every pod may use any of them.
+func (t *typical) press() {
+	clear(t.pressure)
+	total, all := 0.0, int64(0)
+	for _, number := range t.gpus {
+		all += number
+	}
+	for _, one := range t.sorted {
+		if one.kind.gpu.count == 0 {
+			continue
+		}
+		among := int64(0)
+		for model, number := range t.gpus {
+			if accepts(one.kind.gpu.models, model) {
+				among += number
+			}
+		}
+		if among == 0 { // nobody serves those that ask for models that are not here
+			continue
+		}
+		milli := float64(one.count) * float64(one.kind.gpu.count) * float64(one.kind.gpu.milli)
+		total += milli
+		for model := range t.gpus {
+			if accepts(one.kind.gpu.models, model) {
+				t.pressure[model] += milli / float64(among)
+			}
+		}
+	}
+	for model, asked := range t.pressure {
+		t.pressure[model] = asked * float64(all) / total
+	}
 }
 
 // offer is what the devices of a node offer to one size of pods.

@@ -221,6 +221,7 @@ def test_typical_pods_are_those_of_the_snapshot_unless_given() -> None:
     own = encode(make_snapshot(*parts)).arrays.tables
     assert (own.typical_cpu_millis.tolist(), own.typical_gpu_milli.tolist()) == ([5], [300])
     assert (own.typical_share.tolist(), own.typical_rest.tolist()) == ([[1.0, 0.0]], [0.0, 1.0])
+    assert own.typical_pressure.tolist() == [2.0, 0.0]
     given = encode(make_snapshot(*parts, typical_pods=(TypicalPod(7, None, 1.0),))).arrays.tables
     # What wants no GPU is no kind of its own: it finds all that is idle useless, wherever it is.
     assert (given.typical_cpu_millis.tolist(), given.typical_rest.tolist()) == ([], [1.0, 1.0])

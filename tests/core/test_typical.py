@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import PodBuilder, make_pod
+from builders import PodBuilder, make_node, make_pod
 from longshore.core.pod import GpuRequest, Pod
-from longshore.core.typical import typical_pods
+from longshore.core.snapshot import TypicalPod
+from longshore.core.typical import typical_pods, typical_tables
 
 
 def pods(*parts: tuple[int, PodBuilder]) -> list[Pod]:
@@ -69,3 +70,37 @@ def test_typical_pods_cover_most_pods_and_share_out_all(builders: list[PodBuilde
     if kinds:
         assert sum(kind.share for kind in kinds) == pytest.approx(1)
         assert [kind.share for kind in kinds] == sorted((kind.share for kind in kinds), reverse=True)
+
+
+# Ten GPUs, two of them rare.
+NODES = [make_node("a").gpu(8, "G2").build(), make_node("b").gpu(2, "T4").build(), make_node("c").build()]
+
+
+def pressure(*kinds: TypicalPod) -> list[float]:
+    found = typical_tables(kinds, NODES, 4)["typical_pressure"]
+    assert found[3] == 0, "a row without a node"
+    return found[:2].tolist()
+
+
+def test_pressure_is_even_where_pods_may_use_any_gpu() -> None:
+    assert pressure(TypicalPod(1, GpuRequest(1, 300), 0.9), TypicalPod(1, GpuRequest(4, 1000), 0.1)) == pytest.approx(
+        [1, 1]
+    )
+
+
+def test_pressure_is_what_is_asked_of_a_gpu_by_those_that_may_use_it() -> None:
+    any_model, bound = TypicalPod(1, GpuRequest(1, 500), 0.6), TypicalPod(1, GpuRequest(2, 1000, ("T4", "P4")), 0.1)
+    # 300 milli over ten GPUs and 200 over two, where the mean GPU is asked for 50.
+    assert pressure(any_model, bound, TypicalPod(1, None, 0.3)) == pytest.approx([30 / 50, 130 / 50])
+
+
+def test_nobody_presses_for_models_that_are_not_here() -> None:
+    absent = TypicalPod(1, GpuRequest(1, 1000, ("P4",)), 0.5)
+    assert pressure(TypicalPod(1, GpuRequest(1, 500), 0.5), absent) == pytest.approx([1, 1])
+    assert pressure(absent) == pressure(TypicalPod(1, None, 1.0)) == pressure() == [0, 0]
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([(), ("T4",), ("G2",), ("G2", "T4")])), min_size=1))
+def test_pressure_is_1_over_all_gpus(kinds: list[tuple[float, tuple[str, ...]]]) -> None:
+    found = pressure(*(TypicalPod(1, GpuRequest(1, 400, models), share) for share, models in kinds))
+    assert (8 * found[0] + 2 * found[1]) / 10 == pytest.approx(1)

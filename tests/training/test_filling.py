@@ -19,8 +19,6 @@ from longshore.training.filling import (
     Schedule,
     Stage,
     Tensors,
-    by_load,
-    scarce_times,
     scored_by,
     train,
 )
@@ -79,16 +77,3 @@ def test_the_same_seed_gives_the_same_policies(folder: Path) -> None:
     for one, other in zip(first, second, strict=True):
         for name, leaf in one.items():
             assert np.array_equal(leaf, other[name])
-
-
-def test_what_is_added_where_cpu_is_scarce_can_be_left_out_and_strengthened() -> None:
-    plain = {"score.weight": np.arange(8, dtype=np.float32).reshape(2, 4), "score.bias": np.ones(4, np.float32)}
-    added = {name: np.array(leaf) for name, leaf in by_load(plain).items()}
-    added["score.weight"][:, 2::3] = 6
-    found = scarce_times(added, 1.5)
-    np.testing.assert_array_equal(found["score.weight"][:, 2::3], np.full((2, 4), 9))
-    for place in range(2):  # an empty and a full cluster
-        np.testing.assert_array_equal(found["score.weight"][:, place::3], plain["score.weight"])
-    for name, leaf in scarce_times(added, 0.0).items():
-        np.testing.assert_array_equal(leaf, by_load(plain)[name])
-    np.testing.assert_array_equal(added["score.weight"][:, 2::3], np.full((2, 4), 6))

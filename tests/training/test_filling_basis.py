@@ -66,3 +66,9 @@ def test_at_some_loads_a_direction_moves_their_weights_alone() -> None:
     for place, moves in enumerate(((1, 1, 0), (0, 0, 1))):
         for load, by in enumerate(moves):
             np.testing.assert_array_equal(apart[3 * place :][:3, :, load :: len(LOADS)], by * basis)
+
+
+def test_where_some_features_are_searched_only_their_weights_move(problem: Problem, runs: Runs) -> None:
+    basis = search_basis(runs, problem.num_shares, TENSORS, features=("gpu_opens", "cpu_per_gpu"))
+    moved = {FEATURES[place] for place in np.flatnonzero((basis != 0).any(axis=(0, 2)))}
+    assert moved == {"gpu_opens", "cpu_per_gpu"}

@@ -8,7 +8,7 @@ import pytest
 
 from evaluation.tables.small_trace import TRACE, write_small_trace
 from longshore.core.forward import LOADS, POD_KINDS
-from longshore.core.policy import Policy, check_policy
+from longshore.core.policy import Envelope, Policy, check_policy
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies.bundle_folder import read_folder
@@ -16,7 +16,7 @@ from longshore.policies.learned import learned
 from longshore.simulator.filling import fill_all
 from longshore.training.export import write_policy
 from longshore.training.filling import FEATURES, Tensors, by_load, scored_by, steeper
-from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split
+from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split, wider
 
 jax.config.update("jax_enable_x64", True)
 
@@ -126,3 +126,8 @@ def test_steeper_moves_the_empty_end_away_from_the_full_one() -> None:
     assert not moved[:, 1 :: len(LOADS)].any()
     assert (moved[:, 2 :: len(LOADS)] == 7.0).all()
     assert (tensors["score.weight"][:, :: len(LOADS)] == 4.0).all()
+
+
+def test_a_wider_envelope_holds_both() -> None:
+    found = wider(Envelope((0.0, -1.0), (1.0, 0.0)), Envelope((0.5, -2.0), (3.0, -1.0)))
+    assert (found.low, found.high) == ((0.0, -2.0), (3.0, 0.0))

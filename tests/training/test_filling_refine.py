@@ -130,3 +130,11 @@ def test_what_is_added_where_cpu_is_scarce_is_searched_alone(folder: Path) -> No
     assert scarce.any()
     assert not empty.any()
     assert not full.any()
+
+
+def test_of_some_features_alone_the_weights_are_searched(folder: Path) -> None:
+    (empty, full, _), _ = moved_by(folder, moves=((1, 0, 0), (0, 1, 0)), features=("node_is_on",))
+    place = FEATURES.index("node_is_on")
+    assert empty[place].any()
+    assert full[place].any()
+    assert not np.delete(empty, place, axis=0).any()

@@ -58,6 +58,7 @@ class Tables(NamedTuple):
     typical_gpu_count: Array  # [typical] int64
     typical_share: Array  # [typical, nodes] float64; the share of pods of the kind that may use the node's model
     typical_rest: Array  # [nodes] float64; the share of all others, 1 - Σ typical_share; 0 without typical pods
+    typical_pressure: Array  # [nodes] float64; what typical pods ask of a GPU of the node's model, by the mean GPU's
 
 
 class Terms(NamedTuple):
@@ -160,6 +161,7 @@ def rows_of(arrays: ClusterArrays, index: Any) -> ClusterArrays:
             weights=tables.weights[:, index],
             typical_share=tables.typical_share[:, index],
             typical_rest=tables.typical_rest[index],
+            typical_pressure=tables.typical_pressure[index],
         ),
         state=state._replace(
             requested=state.requested[index], pod_count=state.pod_count[index], gpu_used=state.gpu_used[index]

@@ -23,7 +23,7 @@ from longshore.core.queries import Queries
 from longshore.core.resources import pod_requests
 from longshore.core.snapshot import Snapshot
 from longshore.core.static import StaticRows
-from longshore.core.typical import typical_pods, typical_table
+from longshore.core.typical import typical_pods, typical_tables
 
 
 class Source(Protocol):
@@ -121,17 +121,12 @@ def check_devices(node: Node) -> None:
 def _tables(snapshot: Snapshot, encoder: ClassEncoder, width: int) -> Tables:
     masks, weights = encoder.static.masks.rows, encoder.static.weights.rows
     pods = typical_pods(snapshot.pods) if snapshot.typical_pods is None else snapshot.typical_pods
-    kinds, share, rest = typical_table(pods, snapshot.nodes, width)
     return Tables(
         masks=matrix(masks, (len(masks), width), bool),
         weights=matrix(weights, (len(weights), width), np.int64),
         match=encoder.queries.match(),
         log_size=log_table(width + 3),
-        typical_cpu_millis=kinds[:, 0],
-        typical_gpu_milli=kinds[:, 1],
-        typical_gpu_count=kinds[:, 2],
-        typical_share=share,
-        typical_rest=rest,
+        **typical_tables(pods, snapshot.nodes, width),
     )
 
 

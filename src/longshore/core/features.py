@@ -194,8 +194,10 @@ def _pwr_watts_added(view: View) -> Array:
     return view.saturated(after - pwr_node_watts(view.arrays), HALF_GPU_WATTS)
 
 
-def _of_own(name: str, unit: str, description: str, how: str, compute: Callable[[View], Array], scope: str) -> Feature:
-    return Feature(name, unit, description, how, compute, scope, is_own=True)
+def _of_own(
+    name: str, unit: str, description: str, how: str, compute: Callable[[View], Array], scope: str, version: int = 1
+) -> Feature:
+    return Feature(name, unit, description, how, compute, scope, is_own=True, version=version)
 
 
 _GPU_AFTER = (
@@ -277,8 +279,9 @@ _GPU_AFTER = (
         for size in (1, 2, 4, 8)
     ),
     _of_own(
-        "gpu_model_wanted", "ratio", "share of the typical pods that could use the node's GPUs", "none",
-        lambda v: v.cut(_with_gpus(v, v.arrays.tables.typical_share.sum(axis=0))), NODE,
+        "gpu_model_wanted", "ratio", "what typical pods ask of a GPU of the node if they spread evenly over those that"
+        " they may use, by what they ask of the mean GPU", "v / (v + 1)",
+        lambda v: v.saturated(_with_gpus(v, v.arrays.tables.typical_pressure), 1.0), NODE, version=2,
     ),
     _of_own(
         "gpu_busy_watts", "W", "what a GPU of the node draws when it is used", f"v / (v + {HALF_GPU_WATTS:g})",

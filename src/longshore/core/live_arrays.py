@@ -23,7 +23,7 @@ from longshore.core.pod import Pod, PodSpec
 from longshore.core.queries import ZONE_KEY, Queries
 from longshore.core.snapshot import Snapshot, TypicalPod
 from longshore.core.static import StaticRows
-from longshore.core.typical import typical_table
+from longshore.core.typical import typical_tables
 
 _SPARE = 1.5
 """How much larger than needed a table is made when it has to grow."""
@@ -171,14 +171,7 @@ class LiveArrays:
     def put_typical(self, pods: Sequence[TypicalPod]) -> None:
         """Take other typical pods."""
         self._made = None
-        kinds, share, rest = typical_table(pods, self._static.nodes, self._width)
-        self._tables = self._tables._replace(
-            typical_cpu_millis=kinds[:, 0],
-            typical_gpu_milli=kinds[:, 1],
-            typical_gpu_count=kinds[:, 2],
-            typical_share=share,
-            typical_rest=rest,
-        )
+        self._tables = self._tables._replace(**typical_tables(pods, self._static.nodes, self._width))
 
     def put_nodes(self, nodes: Mapping[str, Node]) -> bool:
         """Put other words for some of the nodes; False = they differ in what only new arrays can hold."""
@@ -318,17 +311,12 @@ class LiveArrays:
     def _empty_tables(self) -> Tables:
         masks = np.zeros((2, self._width), bool)
         masks[0, : len(self.names)] = True
-        kinds, share, rest = typical_table((), self._static.nodes, self._width)
         return Tables(
             masks=masks,
             weights=np.zeros((1, self._width), np.int64),
             match=np.zeros((1, 0), np.int32),
             log_size=log_table(self._width + 3),
-            typical_cpu_millis=kinds[:, 0],
-            typical_gpu_milli=kinds[:, 1],
-            typical_gpu_count=kinds[:, 2],
-            typical_share=share,
-            typical_rest=rest,
+            **typical_tables((), self._static.nodes, self._width),
         )
 
     def _empty_state(self) -> State:

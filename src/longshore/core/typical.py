@@ -5,7 +5,7 @@ pods, shares scaled to sum to 1.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -50,8 +50,8 @@ def _size(cpu_millis: int, gpu: GpuRequest | None) -> tuple[int, int, int, str]:
     return (cpu_millis, gpu.milli, gpu.count, "|".join(gpu.models)) if gpu else (cpu_millis, 0, 0, "")
 
 
-def typical_table(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int) -> tuple[Array, Array, Array]:
-    """Return the kinds that want a GPU [kinds, 3], how often each may use a node [kinds, nodes], and the rest [nodes].
+def typical_tables(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int) -> dict[str, Array]:
+    """Return the tables of `core.arrays.Tables` that are about typical pods, by their names.
 
     Kinds that differ only in the models they may use are one: on a node of a model, what counts is how many may use it.
     """
@@ -70,8 +70,42 @@ def typical_table(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int)
         share[:, : len(nodes)] = np.array([by_model[node.gpu_model] for node in nodes]).T
     share = _exact(share)
     total = _exact(sum(pod.share for pod in pods))
-    rest = np.where(np.arange(width) < len(nodes), total - share.sum(axis=0), 0.0)
-    return np.array(list(kinds), np.int64).reshape(-1, 3), share, rest
+    sizes = np.array(list(kinds), np.int64).reshape(-1, 3)
+    pressure = np.zeros(width)
+    by_pressure = _pressure(pods, nodes)
+    pressure[: len(nodes)] = [by_pressure.get(node.gpu_model, 0.0) for node in nodes]
+    return {
+        "typical_cpu_millis": sizes[:, 0],
+        "typical_gpu_milli": sizes[:, 1],
+        "typical_gpu_count": sizes[:, 2],
+        "typical_share": share,
+        "typical_rest": np.where(np.arange(width) < len(nodes), total - share.sum(axis=0), 0.0),
+        "typical_pressure": pressure,
+    }
+
+
+def _pressure(pods: Sequence[TypicalPod], nodes: Sequence[Node]) -> Mapping[str, float]:
+    """Return, by GPU model, what is asked of one of its GPUs if pods spread evenly over those that they may use.
+
+    By the mean over all GPUs, so that it is 1 where every pod may use any of them.
+    """
+    gpus: Counter[str] = Counter()
+    for node in nodes:
+        gpus[node.gpu_model] += node.gpu_count
+    asked = dict.fromkeys(gpus, 0.0)
+    total = 0.0
+    for pod in pods:
+        if pod.gpu is None:
+            continue
+        usable = [model for model in gpus if not pod.gpu.models or model in pod.gpu.models]
+        among = sum(gpus[model] for model in usable)
+        if among == 0:  # nobody serves those that ask for models that are not here
+            continue
+        milli = pod.share * pod.gpu.count * pod.gpu.milli
+        total += milli
+        for model in usable:
+            asked[model] += milli / among
+    return {model: one * gpus.total() / total for model, one in asked.items()} if total else {}
 
 
 def _exact(shares: Array) -> Array:

@@ -72,7 +72,7 @@ def axes_of(fillings: Filling) -> Filling:
     """
     arrays = fillings.arrays
     of_tables = arrays.tables._replace(**dict.fromkeys(arrays.tables._fields, None))
-    of_tables = of_tables._replace(weights=0, typical_share=0, typical_rest=0)
+    of_tables = of_tables._replace(weights=0, typical_share=0, typical_rest=0, typical_pressure=0)
     of_arrays = ClusterArrays._make([0, 0, of_tables, None, 0])  # nodes, readings, tables, classes, state
     return Filling(of_arrays, *[0] * (len(Filling._fields) - 1))
 

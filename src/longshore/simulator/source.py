@@ -103,7 +103,7 @@ def _axes_by_pods(path: tuple[str, ...], rank: int) -> tuple[int, ...]:
     match path:
         case ("cluster", "tables", "match"):
             return (0, 1)
-        case ("cluster", "tables", "log_size" | "typical_rest"):
+        case ("cluster", "tables", "log_size" | "typical_rest" | "typical_pressure"):
             return ()
         case ("cluster", "tables", _) | ("cluster", "state", "counts") | ("cluster", "nodes", "domain"):
             return (0,)

@@ -216,14 +216,6 @@ def has_ends(tensors: Tensors) -> bool:
     return has_load(tensors) and not np.array_equal(weight[:, :: len(LOADS)], weight[:, 1 :: len(LOADS)])
 
 
-def scarce_times(tensors: Tensors, times: float) -> Tensors:
-    """Return a policy that adds so many times as much where CPU is scarce; 0 = nothing."""
-    moved = {name: np.array(leaf) for name, leaf in by_load(tensors).items()}
-    for leaf in moved.values():
-        leaf[..., LOADS.index("cpu scarce") :: len(LOADS)] *= times
-    return moved
-
-
 def steeper(tensors: Tensors, by: float) -> Tensors:
     """Return a policy whose weights for an empty cluster are further from those for a full one, by so much of it."""
     if not has_load(tensors):

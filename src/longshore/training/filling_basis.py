@@ -31,7 +31,9 @@ _LEAST = 0.02
 """Of a kind's longest direction: shorter ones are left out."""
 
 
-def search_basis(runs: Runs, num_shares: int, tensors: Tensors, decisions: int = 300) -> Array:
+def search_basis(
+    runs: Runs, num_shares: int, tensors: Tensors, decisions: int = 300, *, features: Sequence[str] = FEATURES
+) -> Array:
     """Return directions in the space of weights [directions, features, kinds], from runs that a policy plays.
 
     Args:
@@ -39,13 +41,15 @@ def search_basis(runs: Runs, num_shares: int, tensors: Tensors, decisions: int =
         num_shares: classes that want a share of a GPU.
         tensors: of any policy that fills the cluster sensibly.
         decisions: of a run.
+        features: those whose weights are to change; the others' stay.
     """
     size = len(FEATURES)
+    is_searched = np.isin(FEATURES, features)
     sums, counts = np.zeros((len(POD_KINDS), size, size)), np.zeros(len(POD_KINDS))
     outcomes = _play(num_shares, tensors, runs)
     for number in range(len(runs.reached)):
         for kind, rows in _decisions(_one(runs.filling, number), outcomes, number, decisions):
-            apart = rows - rows.mean(axis=0)
+            apart = (rows - rows.mean(axis=0)) * is_searched
             sums[kind] += apart.T @ apart / len(apart)
             counts[kind] += 1
     directions = []

@@ -89,6 +89,11 @@ def make_policy(
     )
 
 
+def wider(one: Envelope, other: Envelope) -> Envelope:
+    """Return the envelope of what either has met."""
+    return Envelope(tuple(map(min, one.low, other.low)), tuple(map(max, one.high, other.high)))
+
+
 def envelope_of(problem: Problem, policies: Sequence[Heuristic], seed: int) -> Envelope:
     """Play a run with each policy and see between which values each feature lies, over all nodes."""
     low, high = np.full(len(FEATURES), np.inf), np.full(len(FEATURES), -np.inf)

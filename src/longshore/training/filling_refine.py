@@ -23,6 +23,7 @@ from longshore.evaluation.tables.openb import Nodes, Pods
 from longshore.evaluation.tables.problem import Problem
 from longshore.training.covariance import CovarianceSearch
 from longshore.training.filling import (
+    FEATURES,
     SELECTION_SEED,
     TOGETHER,
     TRAINING_SEED,
@@ -82,17 +83,19 @@ def refine(
     *,
     moves: Sequence[Sequence[float]] = (TOGETHER,),
     ranges: MixRanges = RANGES,
+    features: Sequence[str] = FEATURES,
 ) -> Tensors:
     """Return better tensors for a goal than `start`, or `start`; arguments as of `training.filling.train`, and
 
     Args:
         moves: where weights follow the cluster, which of them are searched (`training.filling_basis.at_loads`).
         ranges: of the mixes that are played.
+        features: those whose weights are searched.
     """
     weights: Results = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), goal_weights([goal]))
     small = Problem(every(nodes, stages[0].every), pods)
     drawn = draw_runs(small, model_sets, range(BASIS_SEED, BASIS_SEED + _BASIS_RUNS), ranges)
-    basis = search_basis(on_device(drawn), small.num_shares, start)
+    basis = search_basis(on_device(drawn), small.num_shares, start, features=features)
     if has_load(start):
         basis = at_loads(basis, moves)
     rng = np.random.default_rng(seed)

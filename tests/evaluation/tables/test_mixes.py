@@ -74,6 +74,32 @@ def test_the_share_of_gpu_pods_with_some_models_is_the_drawn_one(problem: Proble
     assert np.mean(found.has_models[found.asked > 0]) == pytest.approx(max(wanted, 0.0), abs=NEAR)
 
 
+def test_sets_of_models_that_hold_little_are_asked_for_less_unless_told_otherwise(problem: Problem) -> None:
+    held = [sum(problem.nodes.gpu_count[[model in one for model in problem.nodes.model]]) for one in SETS]
+
+    def asked_for(power: float) -> np.ndarray:
+        ranges = MixRanges(constrained=(0.9, 0.9), held=(power, power))
+        counts = [np.bincount(mix(problem, seed, ranges).run.models, minlength=len(SETS) + 1)[1:] for seed in range(20)]
+        return np.sum(counts, axis=0)
+
+    alike, by_size = asked_for(0.0), asked_for(4.0)
+    rare = int(np.argmin(held))
+    assert alike[rare] / alike.sum() > 0.5 / len(SETS)
+    assert by_size[rare] / by_size.sum() < 0.5 * alike[rare] / alike.sum()
+
+
+def test_the_pressure_of_a_mix_is_that_of_its_pods(problem: Problem) -> None:
+    plain, bound = (mix(problem, ranges=MixRanges(constrained=(share, share))).run for share in (0.0, 0.6))
+    gpus = bound.arrays.nodes.gpu_capacity.sum(axis=1)
+    np.testing.assert_allclose(plain.arrays.tables.typical_pressure, 1.0, rtol=1e-6)
+    pressure = bound.arrays.tables.typical_pressure
+    assert np.ptp(pressure) > 0.1
+    assert (pressure * gpus).sum() / gpus.sum() == pytest.approx(1)
+    # Nodes of one model are pressed alike, in the order that nodes stand in: by the watts of their GPUs.
+    for watts in np.unique(bound.arrays.nodes.gpu_watts[:, 1]):
+        assert np.ptp(pressure[bound.arrays.nodes.gpu_watts[:, 1] == watts]) == 0
+
+
 def test_shares_stay_within_their_ranges(problem: Problem) -> None:
     ranges = MixRanges()
     for seed in range(12):

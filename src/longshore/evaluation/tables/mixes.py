@@ -14,7 +14,7 @@ import numpy as np
 from longshore.core.node import Node
 from longshore.core.ops import Array
 from longshore.core.pod import GpuRequest
-from longshore.core.typical import most_frequent, typical_table
+from longshore.core.typical import most_frequent, typical_tables
 from longshore.evaluation.tables.problem import Problem
 from longshore.simulator.filling import Filling
 
@@ -31,6 +31,8 @@ class MixRanges:
     """Of the GPU demand: pods with more than one GPU."""
     constrained: tuple[float, float] = (-0.35, 0.4)
     """Of the GPU pods: those that may use some models only; below 0 = none."""
+    held: tuple[float, float] = (1.0, 1.0)
+    """How often such pods ask for a set of models: by the GPUs that it holds, to this power (0: however few)."""
     evenness: tuple[float, float] = (0.5, 8.0)
     """How close the shapes within a group come to their shares in the list (a gamma distribution's shape)."""
 
@@ -64,7 +66,9 @@ def draw_mix(
     if share > 0 and model_sets:
         # Sets that hold few GPUs are asked for less: else the run is over before the cluster is half full.
         held = np.array([nodes.gpu_count[[model in one for model in nodes.model]].sum() for one in model_sets])
-        popularity = rng.gamma(2.0, size=len(model_sets)) * held
+        # Numbers of its own, so that mixes of before, where it was always 1, are the same.
+        power = np.random.default_rng([seed, 1]).uniform(*ranges.held)
+        popularity = rng.gamma(2.0, size=len(model_sets)) * held.astype(float) ** power
         chosen = rng.choice(len(model_sets), len(order), p=popularity / popularity.sum()) + 1
         models = np.where((rng.random(len(order)) < share) & (milli[order] > 0), chosen, 0).astype(np.int32)
     by_rank = rng.permutation(len(nodes.names))
@@ -110,16 +114,20 @@ def _with_typical(
             strict=True,
         )
     )
-    nodes = [Node(name, gpu_model=model) for name, model in zip(problem.nodes.names, problem.nodes.model, strict=True)]
-    table, share, rest = typical_table(most_frequent(kinds), nodes, len(nodes))
-    table, share = table[:num_kinds], share[:num_kinds]
-    missing = num_kinds - len(table)
-    table, share = np.pad(table, ((0, missing), (0, 0))), np.pad(share, ((0, missing), (0, 0)))
-    tables = run.arrays.tables._replace(
-        typical_cpu_millis=table[:, 0],
-        typical_gpu_milli=table[:, 1],
-        typical_gpu_count=table[:, 2],
-        typical_share=share[:, by_rank],
-        typical_rest=rest[by_rank],
-    )
-    return run._replace(arrays=run.arrays._replace(tables=tables))
+    of_nodes = zip(problem.nodes.names, problem.nodes.gpu_count.tolist(), problem.nodes.model, strict=True)
+    nodes = [Node(name, gpu_count=count, gpu_model=model) for name, count, model in of_nodes]
+    tables = typical_tables(most_frequent(kinds), nodes, len(nodes))
+    by_kind = {name: _first(table, num_kinds) for name, table in tables.items() if name not in _BY_NODE}
+    by_node = {name: tables[name][by_rank] for name in _BY_NODE}
+    by_kind["typical_share"] = by_kind["typical_share"][:, by_rank]
+    tables_of_mix = run.arrays.tables._replace(**by_kind, **by_node)
+    return run._replace(arrays=run.arrays._replace(tables=tables_of_mix))
+
+
+_BY_NODE = ("typical_rest", "typical_pressure")
+
+
+def _first(table: Array, number: int) -> Array:
+    """Return the first rows, so many; of those that are not there, zeros."""
+    table = table[:number]
+    return np.pad(table, ((0, number - len(table)), *[(0, 0)] * (table.ndim - 1)))
