@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from builders import make_node, make_pod, make_snapshot
+from longshore.core.arrays import Tables
 from longshore.core.encode import encode
 from longshore.core.power import pwr_node_watts
 from longshore.policies import REGISTRY
-from longshore.simulator.filling import Filling, Outcome, fill, fill_all
+from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_all
 
 SHARE, WHOLE, PLAIN = range(3)
 NUM_SHARES = 1
@@ -95,11 +96,11 @@ def test_runs_side_by_side_are_the_runs_alone() -> None:
         make_filling([(i, True) for i in range(3)], classes) for classes in ({0: 0, 1: 1, 2: 2}, {0: 1, 1: 1, 2: 0})
     ]
     one, other = (jax.tree.map(jnp.asarray, filling) for filling in some)
-    tables = one.arrays.tables
     both = jax.tree.map(lambda *parts: jnp.stack(parts), one, other)
-    shared = {name: getattr(tables, name) for name in tables._fields}
-    shared |= {name: getattr(both.arrays.tables, name) for name in ("weights", "typical_share", "typical_rest")}
-    arrays = both.arrays._replace(classes=one.arrays.classes, tables=tables._replace(**shared))
+    axes = axes_of(both)
+    parts = zip(axes.arrays.tables, one.arrays.tables, both.arrays.tables, strict=True)
+    tables = Tables._make(alone if axis is None else stacked for axis, alone, stacked in parts)
+    arrays = both.arrays._replace(classes=one.arrays.classes, tables=tables)
     together = fill_all(policy, both._replace(arrays=arrays), NUM_SHARES)
     for index, filling in enumerate(some):
         for got, want in zip(together, play(filling), strict=True):
