@@ -107,18 +107,20 @@ def main() -> None:
     milli = read_pods(given.data, "default").total_gpu_milli
     pods = read_table(given.data / f"{POD_PREFIX}default.csv", ("name", "gpu_spec"), "take the published list")
     nodes = (given.data / NODE_FILE).read_bytes()
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / NODE_FILE).write_bytes(nodes)
     name, spec = pods.columns.index("name"), pods.columns.index("gpu_spec")
     lists = [read_pods(given.data, trace) for trace in find_traces(given.data)]
     models = ["|".join(one) for pods_of in lists for one in pods_of.models if one]
+    chosen = {}
     for number, (trace, shares) in enumerate(LISTS.items()):
+        rng = np.random.default_rng([given.seed, number])
+        drawn = draw(milli, shares, rng)
+        chosen[trace] = drawn, bind(milli[drawn], shares.bound, models, rng) if shares.bound else None
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / NODE_FILE).write_bytes(nodes)
+    for trace, (drawn, specs) in chosen.items():
         with (given.out / f"{POD_PREFIX}{trace}.csv").open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(pods.columns)
-            rng = np.random.default_rng([given.seed, number])
-            drawn = draw(milli, shares, rng)
-            specs = bind(milli[drawn], shares.bound, models, rng) if shares.bound else None
             for place, row in enumerate(drawn):
                 values = list(pods.rows[row])
                 values[name] = f"pod-{place:06d}"

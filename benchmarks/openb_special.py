@@ -22,7 +22,8 @@ from openb import NAMES, SELECTION_SEEDS, Log, figures, model_sets, play, worth
 from safetensors.numpy import load_file
 
 from longshore.core.errors import InputError
-from longshore.core.forward import LOADS
+from longshore.core.forward import LOADS, POD_KINDS
+from longshore.core.ops import Array
 from longshore.evaluation.tables.mixes import MixRanges
 from longshore.evaluation.tables.openb import find_traces, read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem, side_by_side
@@ -56,13 +57,11 @@ class Special:
         """One search direction for each of those."""
         return [[float(load == one) for load in LOADS] for one in self.loads]
 
-    def without(self, tensors: Tensors) -> Tensors:
-        """Return a policy that knows nothing of it."""
-        left = {name: np.array(leaf) for name, leaf in filling.by_load(tensors).items()}
-        is_learnt = np.isin(FEATURES, self.features)[:, None, None] & np.isin(LOADS, self.loads)
-        weights = left[WEIGHT].reshape(len(FEATURES), -1, len(LOADS))
-        left[WEIGHT] = np.where(is_learnt, 0, weights).reshape(left[WEIGHT].shape)
-        return left
+    def put(self, tensors: Tensors, weights: Array | float) -> Tensors:
+        """Return a policy with other weights for what is special, and its own for all else."""
+        own = filling.by_load(tensors)
+        is_learnt = np.isin(FEATURES, self.features)[:, None] & np.isin(np.tile(LOADS, len(POD_KINDS)), self.loads)
+        return {**own, WEIGHT: np.where(is_learnt, weights, own[WEIGHT]).astype(np.float32)}
 
 
 SPECIALS: Mapping[str, Special] = {
@@ -105,7 +104,7 @@ def train(what: str, data: Path, out: Path, bundle: Path, seed: int, shorten: in
     stage = replace(special.stage, generations=max(special.stage.generations // shorten, 1))
     for goal, weights in special.goals.items():
         log = Log(out, [f"{what}-{goal}-{seed}"])
-        start = special.without(policies[goal])
+        start = special.put(policies[goal], 0)
         how = {"moves": special.moves, "ranges": special.mixes, "features": special.features}
         refine(nodes, pods, sets, weights, seed, [stage], start, log.add, **how)
         log.write(f"{what}-{goal}-{seed}.json", seed, repr(stage), is_first=True)
@@ -152,13 +151,12 @@ def _candidates(
 ) -> tuple[dict[str, Tensors], dict[str, Mapping[str, float]]]:
     """Return the policies that are tried, and the logs of those that were trained."""
     tried, logs = {BEFORE: before}, {}
-    start = special.without(before)
     # A training that was cut short has tensors, and no log.
     for path in sorted(runs.glob(f"{name}-*.json")):
         trained = load_file(path.with_suffix(".safetensors"))
         for times in TIMES:
             one = f"{path.stem}, {times:g} times"
-            tried[one] = {key: leaf + times * (trained[key] - leaf) for key, leaf in start.items()}
+            tried[one] = special.put(before, times * trained[WEIGHT])
             logs[one] = json.loads(path.read_text())
     if not logs:
         raise InputError(

@@ -73,6 +73,7 @@ def test_lists_without_bound_pods_are_refused(folder: Path, tmp_path: Path) -> N
     found = drawn(tmp_path / "data", tmp_path / "out")
     assert found.returncode != 0
     assert "no pod is bound to GPU models" in found.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_list_asks_for_as_much_as_the_default_one(folder: Path, lists: Path) -> None:

@@ -102,6 +102,19 @@ def test_the_best_is_put_into_all_bundles_and_nothing_else_changes(
 
 
 @WHAT
+def test_what_another_selection_put_into_the_bundle_since_the_training_stays(
+    what: str, special: ModuleType, bundles: Path, runs: Path
+) -> None:
+    before = by_load(split(read_folder(bundles / "openb"))["allocation"])
+    changed = {**before, WEIGHT: np.where(learnt(what), before[WEIGHT], 7).astype(np.float32)}
+    tried, _ = special._candidates(special.SPECIALS[what], f"{what}-allocation", runs, changed)
+    got = tried[f"{what}-allocation-0, 2 times"]
+    np.testing.assert_array_equal(got[WEIGHT], np.where(learnt(what), 2, 7))
+    for name in set(before) - {WEIGHT}:
+        np.testing.assert_array_equal(got[name], before[name])
+
+
+@WHAT
 def test_what_is_not_better_leaves_the_bundles_alone(
     what: str, special: ModuleType, bundles: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

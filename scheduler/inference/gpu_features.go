@@ -78,7 +78,7 @@ func gpuFeatures() map[string]feature {
 			return cut(float64(n.gpu.size) / (manyDevices * wholeGPU))
 		}),
 		"gpu_model_wanted": inVersion(2, ofTypical(ofNode, func(v *view, n *node) float64 {
-			return saturated(withGPUs(n, v.typical.pressure[n.gpuModel]), 1)
+			return saturated(v.typical.pressureOn(n), 1)
 		})),
 		"gpu_busy_watts": ofGPU(ofNode, func(_ *view, n *node) float64 {
 			return saturated(withGPUs(n, n.gpu.busyWatts), halfGPUWatts)

@@ -232,6 +232,14 @@ func (t *typical) press() {
 	}
 }
 
+// pressureOn returns what is asked of a GPU of the node. One without GPUs is as the mean one.
+func (t *typical) pressureOn(n *node) float64 {
+	if n.gpuCount == 0 && len(t.pressure) > 0 {
+		return 1
+	}
+	return t.pressure[n.gpuModel]
+}
+
 // offer is what the devices of a node offer to one size of pods.
 type offer struct{ fitting, tooFull, pods int64 }
 

@@ -1,5 +1,8 @@
 """Array operations: NumPy, JAX and plain loops agree."""
 
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,7 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from jax_support import to_jax
-from longshore.core.ops import add_at, hash_uint32, namespace, segment_sum, set_at
+from longshore.core.ops import (
+    Array,
+    add_at,
+    dot,
+    hash_uint32,
+    namespace,
+    row_product,
+    segment_sum,
+    set_at,
+    weighted_sum,
+)
 
 LIBRARIES = pytest.mark.parametrize("make", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
 
@@ -113,3 +126,10 @@ def test_hash_differs_by_step_seed_and_order_of_the_two() -> None:
     assert len({tuple(row.tolist()) for row in rows}) == 16
     winners = [int(row.argmin()) for row in rows]
     assert len(set(winners)) > 8, "neighbouring steps must not prefer the same items"
+
+
+@pytest.mark.parametrize("multiply", [dot, row_product, weighted_sum])
+def test_products_of_a_numpy_array_with_one_that_is_traced(multiply: Callable[[Array, Array], Array]) -> None:
+    one, other = np.arange(4.0), np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(jax.jit(lambda traced: multiply(one, traced))(other), one @ other)
+    np.testing.assert_array_equal(jax.jit(lambda traced: multiply(traced, other))(one), one @ other)

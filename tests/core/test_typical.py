@@ -79,6 +79,7 @@ NODES = [make_node("a").gpu(8, "G2").build(), make_node("b").gpu(2, "T4").build(
 def pressure(*kinds: TypicalPod) -> list[float]:
     found = typical_tables(kinds, NODES, 4)["typical_pressure"]
     assert found[3] == 0, "a row without a node"
+    assert found[2] == found.any(), "without GPUs as the mean"
     return found[:2].tolist()
 
 

@@ -318,3 +318,12 @@ def test_scores_that_are_no_numbers_are_no_warning() -> None:
     policy = msgspec.structs.replace(policy, tensors=endless)
     for heuristic in (learned(policy), learned(policy, keeps_rows=True)):
         assert np.isnan(score(heuristic, small().arrays, 0)).any()
+
+
+@pytest.mark.parametrize("keeps_rows", [False, True])
+def test_a_feature_that_is_no_number_is_warned_of(*, keeps_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(View, "saturated", lambda _view, values, _half: np.zeros_like(values) / 0.0)
+    encoded = encode(random_snapshot(0))
+    heuristic = learned(trained("deepsets"), keeps_rows=keeps_rows)
+    with pytest.warns(RuntimeWarning, match="invalid value encountered in divide"):
+        score(heuristic, encoded.arrays, 0)

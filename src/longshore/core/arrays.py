@@ -58,7 +58,7 @@ class Tables(NamedTuple):
     typical_gpu_count: Array  # [typical] int64
     typical_share: Array  # [typical, nodes] float64; the share of pods of the kind that may use the node's model
     typical_rest: Array  # [nodes] float64; the share of all others, 1 - Σ typical_share; 0 without typical pods
-    typical_pressure: Array  # [nodes] float64; what typical pods ask of a GPU of the node's model, by the mean GPU's
+    typical_pressure: Array  # [nodes] float64; what is asked of a GPU of the node's model, by the mean; 1 without GPUs
 
 
 class Terms(NamedTuple):

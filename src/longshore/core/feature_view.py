@@ -511,7 +511,7 @@ class View:
         """Return the standard deviation over the nodes, 0 where there are none."""
         apart = self.real(values - mean, 0.0)
         if self.xp is np:
-            return math.sqrt(np.dot(apart, apart) / self.num_real)
+            return math.sqrt(np.vdot(apart, apart) / self.num_real)
         return self.xp.sqrt((apart**2).sum() / self.num_real)
 
     def real(self, values: Array, fill: float) -> Array:

@@ -280,8 +280,8 @@ _GPU_AFTER = (
     ),
     _of_own(
         "gpu_model_wanted", "ratio", "what typical pods ask of a GPU of the node if they spread evenly over those that"
-        " they may use, by what they ask of the mean GPU", "v / (v + 1)",
-        lambda v: v.saturated(_with_gpus(v, v.arrays.tables.typical_pressure), 1.0), NODE, version=2,
+        " they may use, by what they ask of the mean GPU; 1 without GPUs", "v / (v + 1)",
+        lambda v: v.saturated(v.arrays.tables.typical_pressure, 1.0), NODE, version=2,
     ),
     _of_own(
         "gpu_busy_watts", "W", "what a GPU of the node draws when it is used", f"v / (v + {HALF_GPU_WATTS:g})",

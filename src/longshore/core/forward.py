@@ -15,7 +15,16 @@ import msgspec
 import numpy as np
 
 from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.ops import Array, largest_row, namespace, row_product, sum_groups, weighted_sum, without_warnings
+from longshore.core.ops import (
+    Array,
+    dot,
+    largest_row,
+    namespace,
+    row_product,
+    sum_groups,
+    weighted_sum,
+    without_warnings,
+)
 
 ROWS, PRIOR, PREFERENCE, POD_KIND, LOAD = "rows", "prior", "preference", "pod_kind", "load"
 INPUTS = (ROWS, PRIOR, PREFERENCE, POD_KIND, LOAD)
@@ -173,7 +182,6 @@ def _outer(given: list[Array], _tensors: list[Array], _inputs: Inputs) -> Array:
 def _mixed(given: list[Array], tensors: list[Array], _inputs: Inputs) -> Array:
     """Multiply rows by a vector that is mixed from the columns of a matrix; the mix may differ from row to row."""
     rows, mix = given
-    dot = namespace(mix).dot
     weights, bias = dot(mix, tensors[0].T), dot(mix, tensors[1])
     if weights.ndim == 1:
         return row_product(rows, weights[:, None]) + bias

@@ -72,8 +72,9 @@ def typical_tables(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int
     total = _exact(sum(pod.share for pod in pods))
     sizes = np.array(list(kinds), np.int64).reshape(-1, 3)
     pressure = np.zeros(width)
-    by_pressure = _pressure(pods, nodes)
-    pressure[: len(nodes)] = [by_pressure.get(node.gpu_model, 0.0) for node in nodes]
+    if asked := _pressure(pods, nodes):
+        # Nodes without GPUs are as the mean one: the number is to tell apart only where pods are bound to models.
+        pressure[: len(nodes)] = [asked[node.gpu_model] if node.gpu_count else 1.0 for node in nodes]
     return {
         "typical_cpu_millis": sizes[:, 0],
         "typical_gpu_milli": sizes[:, 1],
@@ -87,7 +88,7 @@ def typical_tables(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int
 def _pressure(pods: Sequence[TypicalPod], nodes: Sequence[Node]) -> Mapping[str, float]:
     """Return, by GPU model, what is asked of one of its GPUs if pods spread evenly over those that they may use.
 
-    By the mean over all GPUs, so that it is 1 where every pod may use any of them.
+    By the mean over all GPUs, so that it is 1 where every pod may use any of them; empty where nobody asks.
     """
     gpus: Counter[str] = Counter()
     for node in nodes:

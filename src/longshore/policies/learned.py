@@ -14,7 +14,7 @@ from longshore.core.feature_view import View
 from longshore.core.features import Feature, chosen, columns
 from longshore.core.forward import LOAD, LOADS, ROW_KINDS, SCORE, Bound, Op, bind, is_linear_in, needed, run
 from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace, without_warnings
+from longshore.core.ops import Array, namespace
 from longshore.core.policy import Policy, weight_values
 from longshore.policies import REGISTRY
 from longshore.policies.column_cache import ColumnCache
@@ -110,7 +110,6 @@ class _Score:
             return run(self._bound, inputs)[SCORE][None]
         return namespace(rows).stack([run(self._bound, inputs._replace(load=end))[SCORE] for end in _ENDS])
 
-    @without_warnings
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
         if self.num_nodes is not None and feasible.shape[0] != self.num_nodes:

@@ -122,7 +122,6 @@ class RowCache:
         self._tick = self._readings_tick = 0
         self._changed_at = np.zeros(0, np.int64)  # [nodes]; the call that found the node's last change
 
-    @without_warnings
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
         if feasible.shape[0] <= FEW_NODES:
@@ -202,7 +201,7 @@ class RowCache:
 
     def _new(self, view: View) -> _Kept:
         rows = columns(view, self._own)
-        return _Kept(self._tick, rows.T, row_product(rows, self._own_matrix) + self._layer.vector)
+        return _Kept(self._tick, rows.T, _product(rows, self._own_matrix) + self._layer.vector)
 
     def _renew(self, view: View, kept: _Kept, stale: Array) -> None:
         places, changing = self._changing[self._readings_tick > kept.tick]
@@ -210,7 +209,7 @@ class RowCache:
         index: Any = slice(int(stale[0]), int(stale[0]) + 1) if stale.size == 1 else stale
         if changing:
             kept.rows[places[:, None], stale] = columns(view.part(index), changing).T
-            kept.first[index] = row_product(kept.rows[:, index].T, self._own_matrix) + self._layer.vector
+            kept.first[index] = _product(kept.rows[:, index].T, self._own_matrix) + self._layer.vector
 
     def _complete(self, view: View, first: Array) -> Array:
         """Add to the kept part what depends on other nodes, and what is the same for all."""
@@ -226,10 +225,11 @@ class RowCache:
             given[:, ~view.is_real] = 0
         matrix[:-1] = self._elsewhere_matrix
         pooled = np.array([feature.compute(view) for feature in self._cluster], np.float32)
-        matrix[-1] = np.dot(pooled, self._cluster_matrix)
-        product = row_product(given.T, matrix)
+        matrix[-1] = _product(pooled, self._cluster_matrix)
+        product = _product(given.T, matrix)
         product += first
         return product
 
 
 _NO_ROWS = np.zeros((0, 0), np.float32)
+_product = without_warnings(row_product)

@@ -61,3 +61,13 @@ def test_shorter_runs_are_filled_up_with_pods_that_go_nowhere() -> None:
     assert tables.typical_cpu_millis.tolist() == [2000, 1000, 0, 0, 0, 0]
     assert tables.typical_share.shape == (2, 6, 2)
     np.testing.assert_array_equal(tables.typical_share[:, 2:], 0)
+
+
+def test_tables_are_those_of_every_run() -> None:
+    problem = Problem(NODES, OTHER)
+    runs = [problem.events(np.arange(3), np.array(rank)) for rank in ([0, 1], [1, 0])]
+    both = side_by_side(runs).arrays.tables
+    for number, run in enumerate(runs):
+        for name, together, alone in zip(both._fields, both, run.arrays.tables, strict=True):
+            is_shared = np.ndim(together) == np.ndim(alone)
+            np.testing.assert_array_equal(together if is_shared else together[number], alone, err_msg=name)
