@@ -141,13 +141,13 @@ class Face:
         return rows, info["action_mask"][: self.nodes], (reward - self.middle) / self.spread, is_over
 
 
-def train(plan: Plan, target: float, limit_seconds: float, judge_every: int) -> dict[str, Any]:
+def train(plan: Plan, target: float, limit_seconds: float, judge_every: int, discount: float) -> dict[str, Any]:
     """Train until the policy reaches the return on the selection traces, or the time is over."""
     unhurried = time.perf_counter()
     prepared, hyper = prepare(plan), plan.build_learner()
     face, judge = Face(plan, prepared), _judge(prepared)
     paused = time.perf_counter() - unhurried
-    agent = Agent(prepared.program.blueprint, hyper.learning_rate, hyper.discount, plan.seed)
+    agent = Agent(prepared.program.blueprint, hyper.learning_rate, discount or hyper.discount, plan.seed)
     replay = Replay(hyper.memory, face.nodes, len(prepared.program.task.features))
     random = np.random.default_rng(plan.seed)
     seeds = range(TRAINING_SEED, TRAINING_SEED + plan.traces)
@@ -202,6 +202,7 @@ def main() -> None:
     parser.add_argument("--target", type=float, default=117.4, help="mean return on the selection traces to reach")
     parser.add_argument("--limit-seconds", type=float, default=600.0)
     parser.add_argument("--judge-every", type=int, default=500, help="decisions between two judgements")
+    parser.add_argument("--discount", type=float, default=0.0, help="0 = as ours")
     given = parser.parse_args()
     plan = Plan(
         learner="dqn",
@@ -211,7 +212,7 @@ def main() -> None:
         objective=given.objective,
         seed=given.seed,
     )
-    print(json.dumps(train(plan, given.target, given.limit_seconds, given.judge_every)))
+    print(json.dumps(train(plan, given.target, given.limit_seconds, given.judge_every, given.discount)))
 
 
 if __name__ == "__main__":

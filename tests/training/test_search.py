@@ -61,7 +61,7 @@ def test_what_is_close_to_one_is_searched_by_its_distance() -> None:
 def test_sizes_are_searched_in_steps_of_two_and_stay_whole() -> None:
     space = make_space(Plan(learner="dqn"))
     assert ends(space, "batch") == (64, 1024)
-    assert ends(space, "horizon") == (5, 80)
+    assert ends(space, "horizon") == (1, 12)
     assert ends(make_space(Plan(learner="qtable")), "lookahead") == (1, 4)
 
 

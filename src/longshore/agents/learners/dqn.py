@@ -69,19 +69,19 @@ class Dqn:
     """Decisions to learn from."""
     envs: int = 32
     """Environments played at once."""
-    segment: int = 64
+    segment: int = 16
     """Steps of each environment between updates."""
     learning_rate: float = 1e-3
     """Of Adam."""
     discount: float = 0.99
     """How much the next decision's reward counts in this one's return."""
-    horizon: int = 20
+    horizon: int = 3
     """Decisions whose rewards are added up before the value of what follows is trusted (n-step returns)."""
     memory: int = 50_000
     """Decisions that are remembered."""
     batch: int = 256
     """Decisions per step of Adam."""
-    gradient_steps: int = 32
+    gradient_steps: int = 8
     """Steps of Adam after each segment."""
     learning_starts: int = 1_000
     """Decisions before the first step of Adam."""
