@@ -274,8 +274,8 @@ def test_a_model_that_pods_are_bound_to_is_wanted() -> None:
     nodes = (make_node("a").gpu(3, "T4"), make_node("b").gpu(1, "P100"), make_node("c"))
     there = (make_pod("x").gpu(1, 500).on("a"), make_pod("y").gpu(1, 500, ("P100",)).on("b"))
     encoded = encode_parts(*nodes, *there, make_pod("p"))
-    # By the mean GPU: half of the demand over all four, the other half over one.
-    assert [row(encoded, node, "gpu_model_wanted") for node in "abc"] == pytest.approx([0.5 / 1.5, 2.5 / 3.5, 0])
+    # By the mean GPU: half of the demand over all four, the other half over one; without GPUs as the mean.
+    assert [row(encoded, node, "gpu_model_wanted") for node in "abc"] == pytest.approx([0.5 / 1.5, 2.5 / 3.5, 0.5])
 
 
 def test_preferences_and_neighbours_are_seen() -> None:

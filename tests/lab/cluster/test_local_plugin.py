@@ -22,7 +22,7 @@ from longshore.core.forward import Op
 from longshore.core.policy import Envelope, Policy
 from longshore.lab import build
 from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster_speed_run import read_metrics
+from longshore.lab.cluster_speed_run import counted_page
 from longshore.lab.plugin_process import PROGRAM, delivered_config
 from longshore.policies.bundle_folder import write_folder
 from longshore.store.models import ModelRegistry
@@ -84,7 +84,7 @@ class Plugin:
 
     def metric(self, start: str) -> float:
         """Return the sum of all series whose line starts so, such as `name` or `name{label="value"`."""
-        page = asyncio.run(read_metrics(self.cluster, self.cluster.record.parts["plugin"]))
+        page = asyncio.run(counted_page(self.cluster, self.cluster.record.parts["plugin"], 0))
         return sum(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith(start))
 
     def until(self, is_over: Callable[[], bool]) -> None:
