@@ -75,7 +75,7 @@ _FEW_GROUPS = 64
 
 
 without_warnings = np.errstate(invalid="ignore")
-"""A decorator for what multiplies matrices and does no more: no warning of results that are no numbers.
+"""A decorator for what a network multiplies, not for features: no warning of results that are no numbers.
 
 NumPy warns by the processor's flag, and now and then BLAS sets that flag where every number is in order, by what it
 found beside them in a register. Where nodes are chosen, a score that is no number is the worst.
