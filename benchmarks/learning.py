@@ -26,8 +26,8 @@ def run(name: str, out: Path, first_seed: int = 0) -> None:
     import jax
     import numpy as np
 
-    from longshore.training.plan import Plan
-    from longshore.training.prepare import prepare
+    from longshore.training.run.plan import Plan
+    from longshore.training.run.prepare import prepare
 
     row: Row = {**ROWS, **MATRIX}[name]
     started = time.monotonic()
@@ -74,7 +74,7 @@ def reports(row: Row, first_seed: int, program: Any, best: Any, has_limit: bool)
     import numpy as np
 
     from longshore.simulator.play import compile_traces
-    from longshore.training.report import report
+    from longshore.training.run.report import report
     from longshore.workloads.build import build_workload
 
     found = []
@@ -103,9 +103,9 @@ def limit_costs(program: Any, tensors: Any, traces: Any) -> list[float]:
     import jax
     import numpy as np
 
-    from longshore.core.forward import needed
+    from longshore.core.network.forward import needed
     from longshore.simulator.play import stack
-    from longshore.training.greedy import POLICIES, TRACES, judge_all
+    from longshore.training.program.greedy import POLICIES, TRACES, judge_all
 
     params, ops = stack([one.params for one in traces]), needed(program.blueprint.ops)
     over = (POLICIES, TRACES)
@@ -145,11 +145,11 @@ def untrained(name: str, number: int = 20) -> None:
     import jax
     import numpy as np
 
-    from longshore.core.forward import needed, tensor_names
+    from longshore.core.network.forward import needed, tensor_names
     from longshore.simulator.play import compile_traces
-    from longshore.training.plan import Plan
-    from longshore.training.prepare import prepare
-    from longshore.training.report import report
+    from longshore.training.run.plan import Plan
+    from longshore.training.run.prepare import prepare
+    from longshore.training.run.report import report
     from longshore.workloads.build import build_workload
 
     row, case = ROWS[name], ROWS[name].cases[0]

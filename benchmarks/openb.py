@@ -37,10 +37,10 @@ from longshore.policies.bundle_folder import read_folder  # noqa: E402
 from longshore.policies.learned import learned  # noqa: E402
 from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_all  # noqa: E402
 from longshore.training import filling  # noqa: E402
-from longshore.training.export import versions, write_policy  # noqa: E402
 from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split  # noqa: E402
 from longshore.training.filling_refine import Refinement, refine  # noqa: E402
 from longshore.training.mixed_runs import LEVELS  # noqa: E402
+from longshore.training.run.export import versions, write_policy  # noqa: E402
 
 SELECTION_SEEDS = range(1000, 1004)
 """Arrival orders by which trainings are chosen; reports are on 42 to 51."""

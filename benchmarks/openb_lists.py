@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.openb import (
     GPU_MILLI,
     NODE_FILE,

@@ -21,18 +21,18 @@ import numpy as np
 from openb import NAMES, SELECTION_SEEDS, Log, figures, model_sets, play, worth
 from safetensors.numpy import load_file
 
-from longshore.core.errors import InputError
-from longshore.core.forward import LOADS, POD_KINDS
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import LOADS, POD_KINDS
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.mixes import MixRanges
 from longshore.evaluation.tables.openb import find_traces, read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies.bundle_folder import read_folder
 from longshore.training import filling
-from longshore.training.export import write_policy
 from longshore.training.filling import FEATURES, WEIGHT, Tensors
 from longshore.training.filling_bundle import envelope_of, make_policy, split, wider
 from longshore.training.filling_refine import RANGES, Refinement, refine
+from longshore.training.run.export import write_policy
 
 
 @dataclass(frozen=True)

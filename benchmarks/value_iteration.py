@@ -16,10 +16,10 @@ import numpy as np
 from longshore.agents.learners.qtable import EDGES, KEYS, VALUES, QTable
 from longshore.agents.returns import following
 from longshore.simulator.play import compile_traces
-from longshore.training import experience
-from longshore.training.plan import Plan
-from longshore.training.prepare import prepare
-from longshore.training.report import report
+from longshore.training.program import experience
+from longshore.training.run.plan import Plan
+from longshore.training.run.prepare import prepare
+from longshore.training.run.report import report
 from longshore.workloads.build import build_workload
 
 DISCOUNT = 0.9

@@ -25,10 +25,10 @@ from longshore.agents.networks.gnn import Gnn
 from longshore.agents.networks.kinds import Kinds
 from longshore.agents.networks.linear import Linear
 from longshore.agents.networks.mlp import Mlp
-from longshore.core.bundle import CARD_FILE, write_bundle
-from longshore.core.features import feature_specs
-from longshore.core.forward import LOADS, POD_KINDS, SCORE, Op, needed, tensor_names
-from longshore.core.policy import Envelope, Policy, Weight
+from longshore.core.arrays.features import feature_specs
+from longshore.core.network.bundle import Envelope, Policy, Weight
+from longshore.core.network.bundle_files import CARD_FILE, write_bundle
+from longshore.core.network.forward import LOADS, POD_KINDS, SCORE, Op, needed, tensor_names
 from longshore.lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
 from longshore.policies.bundle_folder import read_folder
 

@@ -27,12 +27,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from longshore.core.forward import SCORE, Inputs, forward
+from longshore.core.network.forward import SCORE, Inputs, forward
 from longshore.evaluation.comparison import compare
 from longshore.evaluation.series import simulate
 from longshore.policies.bundle_folder import read_folder
-from longshore.training.plan import Plan
-from longshore.training.run import train
+from longshore.training.run.loop import train
+from longshore.training.run.plan import Plan
 
 WORKLOAD, OBJECTIVE = "test1", "el-rl"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from cluster_support import built_programs, cluster_namespace, local_cluster
+from support.local_cluster import built_programs, cluster_namespace, local_cluster
 
 __all__ = ["built_programs", "cluster_namespace", "local_cluster"]
 """Fixtures that are written elsewhere."""

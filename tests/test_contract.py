@@ -7,8 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from longshore.core.features import FEATURES, PLUGIN
-from longshore.core.forward import KINDS
+from longshore.core.arrays.features import FEATURES, PLUGIN
+from longshore.core.network.forward import KINDS
 from longshore.policies.bundle_folder import read_folder
 
 ROOT = Path(__file__).parent.parent

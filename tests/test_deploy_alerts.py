@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from deploy_support import CHART, DEPLOY, ROOT, built_promtool
 from longshore.lab.build import require_program
+from support.deploy import CHART, DEPLOY, ROOT, built_promtool
 
 __all__ = ["built_promtool"]
 

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy_support import (
+from longshore import __version__
+from longshore.kube.scheduler_config import findings
+from longshore.lab.build import require_program
+from support.deploy import (
     CHART,
     DEPLOY,
     NAMESPACE,
@@ -24,9 +27,6 @@ from deploy_support import (
     rendered,
     settings,
 )
-from longshore import __version__
-from longshore.kube.scheduler_config import findings
-from longshore.lab.build import require_program
 
 __all__ = ["built_helm"]
 

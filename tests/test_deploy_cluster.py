@@ -12,9 +12,17 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster_support import namespace_in, running_cluster
-from deploy_images import import_scheduler
-from deploy_support import (
+from longshore.core.words.errors import LongshoreError
+from longshore.kube.client import Client
+from longshore.kube.config import load_identity
+from longshore.lab import build
+from longshore.lab.cluster import LocalCluster
+from longshore.lab.cluster.real import host
+from longshore.lab.proof.plugin_bundles import packing_policy
+from longshore.policies.bundle_folder import write_folder
+from longshore.scheduling.rights import Right, missing_rights
+from support.container_images import import_scheduler
+from support.deploy import (
     CHART,
     DEPLOY,
     NAMESPACE,
@@ -28,15 +36,7 @@ from deploy_support import (
     rendered,
     settings,
 )
-from longshore.core.errors import LongshoreError
-from longshore.deciding.rights import Right, missing_rights
-from longshore.kube.client import Client
-from longshore.kube.config import load_identity
-from longshore.lab import build
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.real import host
-from longshore.lab.proof.plugin_bundles import packing_policy
-from longshore.policies.bundle_folder import write_folder
+from support.local_cluster import namespace_in, running_cluster
 
 __all__ = ["built_helm"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy_support import CHART, DEPLOY, ROOT
 from longshore import __version__
+from support.deploy import CHART, DEPLOY, ROOT
 
 FILES = sorted((DEPLOY / "containers").glob("*.Containerfile"))
 EACH = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from deploy_support import NAMESPACE, REGISTRY, RELEASE, VALUES, built_helm, named, objects, rendered
 from longshore.policies.bundle_folder import write_folder
-from policy_samples import make_policy
 from server.test_serving import write_certificate
+from support.bundle_samples import make_policy
+from support.deploy import NAMESPACE, REGISTRY, RELEASE, VALUES, built_helm, named, objects, rendered
 
 __all__ = ["built_helm"]
 

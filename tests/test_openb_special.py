@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from longshore.core.errors import InputError
-from longshore.core.forward import LOADS, POD_KINDS
-from longshore.core.policy import Envelope
+from longshore.core.network.bundle import Envelope
+from longshore.core.network.forward import LOADS, POD_KINDS
+from longshore.core.words.errors import InputError
 from longshore.policies.bundle_folder import read_folder
 from longshore.training.filling import FEATURES, WEIGHT, by_load
 from longshore.training.filling_bundle import split, wider

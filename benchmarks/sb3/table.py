@@ -14,8 +14,8 @@ import numpy as np
 
 from longshore.evaluation.comparison import compare
 from longshore.evaluation.statistics import interval
-from longshore.training.plan import Plan
-from longshore.training.run import train
+from longshore.training.run.loop import train
+from longshore.training.run.plan import Plan
 
 
 def rows(workload: str, runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:

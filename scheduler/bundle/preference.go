@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// SetPreference gives the terms of a policy's objective other weights than its own, as core/policy.py's weight_values
+// SetPreference gives the terms of a policy's objective other weights than its own, as core/network/bundle.py's weight_values
 // does. Terms that are not given weigh 0. Only proportions matter: given weights are scaled to the sum of the policy's
 // own, which is what the network has met in training.
 func (p *Policy) SetPreference(given map[string]float64) error {

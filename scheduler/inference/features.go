@@ -2,7 +2,7 @@ package inference
 
 import "math"
 
-// scope is what a feature depends on, as in src/longshore/core/features.py.
+// scope is what a feature depends on, as in src/longshore/core/arrays/features.py.
 type scope int
 
 const (
@@ -143,7 +143,7 @@ func reading(compute func(v *view, n *node) float64) feature {
 	return feature{version: 1, scope: ofReading, own: compute, reads: reads{readings: true}}
 }
 
-// featureTable returns every feature that the plugin can compute, by name. Those of core/features.py that are missing
+// featureTable returns every feature that the plugin can compute, by name. Those of core/arrays/features.py that are missing
 // cannot be known here: which pod comes next is the scheduling queue's secret.
 func featureTable() map[string]feature {
 	table := map[string]feature{}

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jax_support
 from agents import toy_cluster
 from agents.toys import FEATURES, drawn, inputs_of, make_cluster, make_inputs, make_seen, permuted, random_seen
 from longshore.agents import LEARNERS, NETWORKS
 from longshore.agents.base import Learner
 from longshore.agents.networks.base import VALUE, Blueprint, Sizes
-from longshore.core.encode import encode
-from longshore.core.forward import SCORE, Inputs, forward, needed, tensor_names
+from longshore.core.arrays.encode import encode
+from longshore.core.network.forward import SCORE, Inputs, forward, needed, tensor_names
+from support import jax_arrays as jax_support
 
 NODES = 5
 FIXED_SIZE = ("mlp",)

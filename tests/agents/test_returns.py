@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jax_support
 from longshore.agents.returns import advantages, following
+from support import jax_arrays as jax_support
 
 STEPS, ENVS, DISCOUNT, DECAY = 7, 3, 0.9, 0.8
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jax_support
 from agents.toys import drawn, make_inputs
 from longshore.agents import scoring
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
-from longshore.core.forward import SCORE, forward
+from longshore.core.network.forward import SCORE, forward
+from support import jax_arrays as jax_support
 
 ENVS, NODES = 5, 4
 keys = st.integers(0, 10_000)

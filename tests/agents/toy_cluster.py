@@ -14,11 +14,11 @@ import numpy as np
 from longshore.agents import scoring
 from longshore.agents.base import Learner, Seen, Segment
 from longshore.agents.networks.base import Blueprint
-from longshore.core.ops import Array
-from longshore.training.experience import Env, Task, collect, example, start
-from longshore.training.plan import Plan
-from longshore.training.prepare import prepare
-from longshore.training.program import Data
+from longshore.core.arrays.ops import Array
+from longshore.training.program.chunk import Data
+from longshore.training.program.experience import Env, Task, collect, example, start
+from longshore.training.run.plan import Plan
+from longshore.training.run.prepare import prepare
 
 SEEDS, ENVS = 2, 4
 FEATURES = ("node_cpu_free", "pod_cpu", "node_is_on", "latency")

@@ -8,17 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-import jax_support  # noqa: F401  (64-bit numbers)
-from builders import make_node, make_pod, make_snapshot
 from longshore import filters
 from longshore.agents import scoring
 from longshore.agents.base import Seen, Segment
 from longshore.agents.networks.base import Blueprint
-from longshore.core.encode import Encoded, encode
-from longshore.core.forward import Inputs
-from longshore.core.ops import Array
-from longshore.core.snapshot import Service, Snapshot
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import Inputs
+from longshore.core.words.snapshot import Service, Snapshot
 from longshore.policies.inputs import policy_inputs
+from support import jax_arrays as jax_support  # noqa: F401  (64-bit numbers)
+from support.builders import make_node, make_pod, make_snapshot
 
 FEATURES = ("node_cpu_free", "pod_cpu", "node_cpu_used", "after_cpu_used", "node_is_on", "latency", "is_feasible")
 ZONE = "topology.kubernetes.io/zone"

@@ -1,5 +1,5 @@
 """Fixtures of the commands' tests."""
 
-from live_support import live_run
+from support.live_run import live_run
 
 __all__ = ["live_run"]

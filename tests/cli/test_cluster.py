@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cluster_support import running_cluster
 from longshore.cli.main import build_app
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.lab.build import CACHE_VARIABLE
 from longshore.lab.cluster import LocalCluster, cluster_names
+from support.local_cluster import running_cluster
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from live_support import LiveRun
 from longshore.cli import demo_cluster
 from longshore.cli.main import build_app
 from longshore.lab import live_demo
 from longshore.lab.workload.result import LiveResult, make_result
+from support.live_run import LiveRun
 
 
 @pytest.fixture

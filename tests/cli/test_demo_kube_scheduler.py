@@ -10,14 +10,14 @@ from typing import Any, Self
 import pytest
 from typer.testing import CliRunner
 
-from live_support import LiveRun
 from longshore.cli import demo_kube_scheduler
 from longshore.cli.main import build_app
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.lab import live_demo, plugin_demo
 from longshore.lab.proof.plugin_bundles import packing_policy
 from longshore.lab.workload.result import LiveResult, make_result
 from longshore.policies.bundle_folder import read_folder, write_folder
+from support.live_run import LiveRun
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from longshore.cli.main import main
 from longshore.policies.bundle_folder import write_folder
-from policy_samples import make_hybrid
+from support.bundle_samples import make_hybrid
 
 
 def run(*arguments: str) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from longshore.cli.files import check_writable, read_bytes, write_bytes
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 
 def test_read_bytes_reads_a_file(tmp_path: Path):

@@ -6,8 +6,8 @@ import pytest
 
 from longshore.agents import LEARNERS, NETWORKS
 from longshore.cli.hyperparameters import first_line, hyperparameters
-from longshore.core.errors import LongshoreError, UnknownNameError
-from longshore.core.registry import Registry
+from longshore.core.words.errors import LongshoreError, UnknownNameError
+from longshore.core.words.registry import Registry
 
 UNITS = [(registry, name) for registry in (LEARNERS, NETWORKS) for name in registry.table]
 

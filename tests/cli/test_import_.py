@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longshore.cli.main import main
-from longshore.core.trace import Create
+from longshore.core.words.trace import Create
 from longshore.kube.trace_file import read_trace
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "small-cluster.json"

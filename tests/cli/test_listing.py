@@ -6,8 +6,8 @@ import pytest
 
 from longshore import filters
 from longshore.cli import listing
-from longshore.core.errors import UnknownNameError
-from longshore.core.registry import Registry
+from longshore.core.words.errors import UnknownNameError
+from longshore.core.words.registry import Registry
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from longshore.cli.main import main
 from longshore.policies.bundle_folder import write_folder
-from policy_samples import make_dial, make_hybrid, make_policy
+from support.bundle_samples import make_dial, make_hybrid, make_policy
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ import pytest
 
 from longshore.cli.main import main
 from longshore.policies.bundle_folder import read_files, write_folder
-from policy_samples import deepsets_tensors, make_hybrid, make_policy
+from support.bundle_samples import deepsets_tensors, make_hybrid, make_policy
 
 
 def run(*arguments: str) -> int:

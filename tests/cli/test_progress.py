@@ -4,8 +4,8 @@ import pytest
 
 from longshore.cli import progress
 from longshore.cli.progress import training, training_line
-from longshore.training.logs import Record
-from longshore.training.run import Report
+from longshore.training.run.logs import Record
+from longshore.training.run.loop import Report
 
 
 def test_counter_writes_lines_to_stderr_when_there_is_no_terminal(

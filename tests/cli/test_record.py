@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longshore.cli.record import parse_duration
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.kube.trace_file import read_trace
 from longshore.lab.cluster import LocalCluster
 

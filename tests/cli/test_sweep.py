@@ -9,9 +9,9 @@ import pytest
 
 from longshore.cli.main import main
 from longshore.cli.sweep import trial_line
-from longshore.training import sweep as sweep_module
-from longshore.training.engine import Report, Values
-from longshore.training.sweep import Trial
+from longshore.training.run.engine import Report, Values
+from longshore.training.search import sweep as sweep_module
+from longshore.training.search.sweep import Trial
 
 TINY = [
     *("--network", "linear", "--workload", "memory-pods", "--set", "pods=6", "--objective", "compress"),

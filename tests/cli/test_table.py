@@ -8,7 +8,7 @@ import pytest
 from evaluation.tables.small_trace import TRACE, write_small_trace
 from longshore.cli.main import main
 from longshore.cli.table import parse_loads, parse_seeds
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.openb import POD_PREFIX
 
 

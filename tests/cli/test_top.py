@@ -7,7 +7,7 @@ import pytest
 
 from longshore.cli import top
 from longshore.cli.main import main
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.dashboard.top import app
 
 KUBECONFIG = """

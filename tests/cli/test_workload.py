@@ -10,7 +10,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from longshore.cli.main import build_app
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.lab.cluster import LocalCluster
 
 COMMAND = [sys.executable, "-c", "from longshore.cli.main import main; main()", "workload", "run"]

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import msgspec
 
-from longshore.core.encode import Encoded
-from longshore.core.pod import GpuRequest, Pod
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.encode import Encoded
+from longshore.core.words.pod import GpuRequest, Pod
+from longshore.core.words.snapshot import Snapshot
 from longshore.lab.oracle.cases import make_case
 from longshore.lab.oracle.compare import encode_case
 

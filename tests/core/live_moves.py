@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from core.clusters import rich_snapshot
-from longshore.core.labels import Requirement, Selector, freeze
-from longshore.core.live import LiveCluster
-from longshore.core.node import Image, Node, NodePower, NodeReadings, Taint
-from longshore.core.pod import (
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.labels import Requirement, Selector, freeze
+from longshore.core.words.node import Image, Node, NodePower, NodeReadings, Taint
+from longshore.core.words.pod import (
     AffinityTerm,
     Container,
     HostPort,
@@ -17,7 +17,7 @@ from longshore.core.pod import (
     SpreadConstraint,
     WeightedAffinityTerm,
 )
-from longshore.core.snapshot import Namespace, Snapshot
+from longshore.core.words.snapshot import Namespace, Snapshot
 
 _CASES = 3
 _ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")

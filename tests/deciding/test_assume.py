@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from builders import make_node, make_pod
-from longshore.core.live import LiveCluster
-from longshore.core.pod import Pod
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.helping import Happening
 from longshore.deciding.preempt import Running
+from support.builders import make_node, make_pod
 
 NODE = make_node("a").cpu("4").build()
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from builders import make_pod
-from longshore.core.labels import Requirement, Selector
+from longshore.core.words.labels import Requirement, Selector
 from longshore.deciding.budgets import violating
 from longshore.kube.context import DisruptionBudget
+from support.builders import make_pod
 
 APP = Selector((Requirement("app", "In", ("x",)),))
 POD = make_pod("a").label("app", "x").build()

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.deciding.choosers import find_chooser
 from longshore.filters import feasible, filter_set
 from longshore.policies import REGISTRY
 from longshore.policies.bundle_folder import write_folder
-from policy_samples import make_dial, make_policy
-from uniform import device_clusters
+from support.bundle_samples import make_dial, make_policy
+from support.uniform import device_clusters
 
 
 @pytest.fixture(autouse=True)

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.live import LiveCluster
-from longshore.core.pod import Pod
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.choosers import find_chooser
 from longshore.deciding.cycle import NO_NODES, Attempt, Cycle, Verdict
 from longshore.deciding.helping import UNSUPPORTED
 from longshore.deciding.quick import QuickDecider
+from support.builders import make_node, make_pod
 
 
 def cycle_of(*nodes: str, cpu: str = "4") -> Cycle:

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import Encoded, encode
-from longshore.core.labels import Requirement
-from longshore.core.ops import Array
-from longshore.core.pod import NodePreference, NodeSelectorTerm, Pod, PodSpec
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.ops import Array
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import NodePreference, NodeSelectorTerm, Pod, PodSpec
+from longshore.core.words.snapshot import Snapshot
 from longshore.deciding.decide import Chooser, decide, decide_all
 from longshore.filters import filter_set
 from longshore.objectives.weighted import parse_objective
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.base import Heuristic
+from support.builders import make_node, make_pod
 
 NODES = (
     make_node("full").cpu("1").memory("1Gi").build(),

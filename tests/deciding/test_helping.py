@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from builders import make_node
 from longshore import filters
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.deciding.helping import UNSUPPORTED, Happening, could_help, node_happening
+from support.builders import make_node
 
 NODE = make_node("a").cpu("4").build()
 

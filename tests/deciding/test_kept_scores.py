@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod, make_snapshot
 from longshore import filters
-from longshore.core.encode import encode
-from longshore.core.labels import Requirement, Selector
-from longshore.core.live import LiveCluster
-from longshore.core.pod import AffinityTerm, Pod
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import AffinityTerm, Pod
 from longshore.deciding.decide import Chooser, decide
 from longshore.deciding.kept_scores import make
 from longshore.deciding.quick import QuickDecider
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics import kube_default
+from support.builders import make_node, make_pod, make_snapshot
 
 KUBE_DEFAULT = REGISTRY.load("kube-default")
 CHOOSER = Chooser("kube-default", KUBE_DEFAULT)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core import features
-from longshore.core.errors import InputError
+from longshore.core.arrays import features
+from longshore.core.words.errors import InputError
 from longshore.deciding.live_policy import find_live_policy
 from longshore.policies.bundle_folder import write_folder
-from policy_samples import make_dial, make_fixed, make_policy
+from support.bundle_samples import make_dial, make_fixed, make_policy
 
 
 @pytest.fixture(autouse=True)

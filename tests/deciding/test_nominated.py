@@ -1,7 +1,7 @@
 """Nominations: whose room counts for whom."""
 
-from builders import make_pod
 from longshore.deciding.nominated import Nominations
+from support.builders import make_pod
 
 LOW, MIDDLE, HIGH = (make_pod(f"p{priority}").priority(priority).build() for priority in (1, 5, 9))
 

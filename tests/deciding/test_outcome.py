@@ -2,12 +2,12 @@
 
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.encode import encode
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.encode import encode
+from longshore.core.words.snapshot import Snapshot
 from longshore.deciding.decide import Chooser, decide_all
 from longshore.deciding.outcome import Outcome, outcome
 from longshore.policies import REGISTRY
+from support.builders import make_node, make_pod
 
 NEAR = make_node("near").cpu("4").memory("8Gi").power(100.0, 200.0).readings(latency_ms=5.0).build()
 FAR = make_node("far").cpu("4").memory("8Gi").power(100.0, 200.0).readings(latency_ms=80.0).build()

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
-from builders import NodeBuilder, PodBuilder, make_node, make_pod
 from longshore import filters
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded, encode
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import AffinityTerm, Pod, SpreadConstraint
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.words.decision import Rejection
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import AffinityTerm, Pod, SpreadConstraint
+from longshore.core.words.snapshot import Snapshot
 from longshore.deciding.budgets import violating
 from longshore.deciding.preempt import Preemption, Running, Search, eligibility, fit_message, preempt
 from longshore.deciding.trial_room import Move
 from longshore.kube.context import DisruptionBudget
+from support.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 LOW, MIDDLE, HIGH, VERY_HIGH = 0, 100, 1000, 10_000
 APP = Selector((Requirement("app", "In", ("x",)),))

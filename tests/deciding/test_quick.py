@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_node, make_pod, make_snapshot, random_snapshot
 from core.clusters import rich_snapshot, unbound
 from longshore import filters
-from longshore.core.encode import Encoded, encode
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import AffinityTerm, Pod, WeightedAffinityTerm
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import AffinityTerm, Pod, WeightedAffinityTerm
 from longshore.deciding.decide import Chooser, decide, decide_all
 from longshore.deciding.quick import NUM_CANDIDATES, QuickDecider, QuickDecision
 from longshore.policies import REGISTRY
 from longshore.policies.learned import learned
-from policy_samples import make_dial, make_fixed, make_hybrid, make_policy
+from support.builders import make_node, make_pod, make_snapshot, random_snapshot
+from support.bundle_samples import make_dial, make_fixed, make_hybrid, make_policy
 
 SAMPLES = {
     "deepsets": make_policy(),

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from longshore.core.errors import LongshoreError
-from longshore.core.policy import Policy
+from longshore.core.network.bundle import Policy
+from longshore.core.words.errors import LongshoreError
 from longshore.deciding.trial import try_policy
-from policy_samples import FEATURES, deepsets_tensors, make_dial, make_fixed, make_hybrid, make_policy
+from support.bundle_samples import FEATURES, deepsets_tensors, make_dial, make_fixed, make_hybrid, make_policy
 
 
 @pytest.mark.parametrize(

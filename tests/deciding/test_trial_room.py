@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from builders import make_node, make_pod, random_snapshot
 from longshore import filters
-from longshore.core.encode import Encoded, encode
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import AffinityTerm, SpreadConstraint
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import AffinityTerm, SpreadConstraint
+from longshore.core.words.snapshot import Snapshot
 from longshore.deciding.trial_room import Move, TrialRoom, fits_beside, is_node_local, reject_beside
+from support.builders import make_node, make_pod, random_snapshot
 
 APP = Selector((Requirement("app", "In", ("x",)),))
 

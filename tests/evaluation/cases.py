@@ -6,19 +6,19 @@ from itertools import product
 
 import numpy as np
 
-from builders import make_node, make_pod
 from longshore import filters
-from longshore.core.arrays import ClusterArrays
-from longshore.core.node import Node
-from longshore.core.ops import Array
-from longshore.core.place import place, remove
-from longshore.core.pod import Pod
-from longshore.core.power import cluster_watts
-from longshore.core.trace import Create, Delete, Event, LatencyChange, Trace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place, remove
+from longshore.core.arrays.power import cluster_watts
+from longshore.core.words.node import Node
+from longshore.core.words.pod import Pod
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, Trace
 from longshore.evaluation.packing import Packing
 from longshore.evaluation.timeline import Departure, happenings, window
 from longshore.objectives.base import Objective, Transition
 from longshore.simulator.params import Compiled
+from support.builders import make_node, make_pod
 
 
 def unlike_nodes(rng: random.Random, number: int = 3) -> tuple[Node, ...]:

@@ -1,6 +1,6 @@
 """Bounds and their means."""
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.base import Bound, mean_bound, missing
 
 

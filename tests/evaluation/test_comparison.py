@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.cases import mixed_trace
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation import comparison
 from longshore.evaluation.base import Bound
 from longshore.evaluation.comparison import Comparison, Row, compare, compare_traces

@@ -5,15 +5,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from builders import PodBuilder, make_node, make_pod
 from evaluation.cases import clearing_trace, rolling_trace
-from longshore.core.errors import InputError
-from longshore.core.queries import ZONE_KEY
-from longshore.core.trace import Create, Delete, LatencyChange, NodeFail, Trace
+from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeFail, Trace
 from longshore.evaluation.identical import MoveKind, make_identical
 from longshore.objectives.user import UserTerm
 from longshore.objectives.weighted import Weighted
 from longshore.simulator.params import Compiled, compile_trace
+from support.builders import PodBuilder, make_node, make_pod
 
 NODES = tuple(make_node(name).readings(latency_ms=10.0).build() for name in ("a", "b"))
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.ops import Array
-from longshore.core.trace import Create, Trace
+from longshore.core.arrays.ops import Array
+from longshore.core.words.trace import Create, Trace
 from longshore.evaluation.metrics import METRICS, make_runs, measure_all, render_table
 from longshore.simulator.params import Kind, compile_trace
 from longshore.simulator.rollout import Measured
 from longshore.simulator.state import Outcome
+from support.builders import make_node, make_pod
 
 DOCS = Path(__file__).parents[2] / "docs" / "concepts" / "metrics.md"
 

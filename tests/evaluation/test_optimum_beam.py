@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evaluation.cases import Best, newest_first_trace, try_all
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.identical import HELD, MoveKind, make_identical
 from longshore.evaluation.optimum_beam import best_found, best_found_without_table, placements_found
 from longshore.evaluation.optimum_dp import make_table, optimum

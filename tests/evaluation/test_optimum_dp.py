@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from builders import make_node
 from evaluation.cases import Best, small_pod, try_all
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Trace
 from longshore.evaluation.identical import MoveKind, make_identical
 from longshore.evaluation.optimum_dp import best_placements, make_table, optimum, state_keys, states_of_keys
 from longshore.filters import filter_set
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.simulator.params import Compiled, compile_trace
+from support.builders import make_node
 
 METRICS = ("reward", "active_nodes", "watts", "watts_idle_off")
 

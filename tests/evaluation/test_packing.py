@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from builders import make_node, make_pod
-from longshore.core.trace import Create, Trace
+from longshore.core.words.trace import Create, Trace
 from longshore.evaluation.packing import make_packing, power_lines
 from longshore.simulator.params import compile_trace
+from support.builders import make_node, make_pod
 
 
 def test_pods_that_pack_alike_share_a_group() -> None:

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
 from evaluation.cases import mixed_trace, random_packing, try_all_packings
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, NodeDrain, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, NodeDrain, Trace
 from longshore.evaluation.packing import Packing
 from longshore.evaluation.packing_bounds import (
     bound_over_time,
@@ -15,6 +14,7 @@ from longshore.evaluation.packing_bounds import (
     least_watts_idle_on,
 )
 from longshore.simulator.params import compile_trace
+from support.builders import make_node, make_pod
 
 
 def equal_nodes(sizes: list[int], number: int, capacity: int = 100) -> Packing:

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
 from evaluation.cases import mixed_trace, random_packing, try_all_packings
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Trace
 from longshore.evaluation.packing import make_packing
 from longshore.evaluation.packing_bounds import bound_at_moments
 from longshore.evaluation.packing_milp import Least, peak_bound, solve_packing
 from longshore.evaluation.timeline import timeline
 from longshore.simulator.params import compile_trace
+from support.builders import make_node, make_pod
 
 LEAST: tuple[Least, ...] = ("nodes", "watts_idle_on", "watts_idle_off")
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Trace
 from longshore.evaluation.base import Bound
 from longshore.evaluation.comparison import Comparison, Row
 from longshore.evaluation.metrics import METRICS
@@ -21,6 +20,7 @@ from longshore.evaluation.report_plots import same_curves, time_average
 from longshore.evaluation.report_svg import assign_styles
 from longshore.evaluation.series import Series
 from longshore.evaluation.statistics import Interval
+from support.builders import make_node, make_pod
 
 NAN = float("nan")
 VOID = {"meta", "br"}

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.series import Series, moving_average, simulate
 
 

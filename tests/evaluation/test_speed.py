@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 
 from evaluation.cases import mixed_trace
-from longshore.core.trace import Trace
+from longshore.core.words.trace import Trace
 from longshore.evaluation.series import as_chooser
 from longshore.evaluation.speed import decisions_per_second
 from longshore.simulator.params import compile_trace

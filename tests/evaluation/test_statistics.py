@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.statistics import bootstrap_means, interquartile_mean, interval, paired_difference
 
 

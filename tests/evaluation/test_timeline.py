@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from builders import make_node, make_pod
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.evaluation.timeline import Departure, happenings, timeline, window
 from longshore.simulator.params import compile_trace
+from support.builders import make_node, make_pod
 
 NODES = tuple(make_node(name).build() for name in ("a", "b"))
 

@@ -1,9 +1,9 @@
 """What one filter says about the pod named `new`, in names and words."""
 
-from builders import NodeBuilder, PodBuilder, make_snapshot
-from longshore.core.encode import encode
+from longshore.core.arrays.encode import encode
 from longshore.filters import rejections
 from longshore.filters.base import Rejection
+from support.builders import NodeBuilder, PodBuilder, make_snapshot
 
 __all__ = ["judge", "reasons", "refused"]
 

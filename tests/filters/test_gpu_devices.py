@@ -2,9 +2,9 @@
 
 import pytest
 
-from builders import NodeBuilder, PodBuilder, make_node, make_pod
 from filters.judging import judge, refused
 from longshore.filters.base import Rejection
+from support.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 NAME = "GpuDevices"
 SHORT = ("Insufficient GPU devices",)

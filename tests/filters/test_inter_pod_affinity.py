@@ -2,12 +2,12 @@
 
 import pytest
 
-from builders import PodBuilder, make_node, make_pod
 from filters.judging import judge, reasons, refused
-from longshore.core.labels import Selector
-from longshore.core.pod import AffinityTerm
-from longshore.core.snapshot import Namespace
+from longshore.core.words.labels import Selector
+from longshore.core.words.pod import AffinityTerm
+from longshore.core.words.snapshot import Namespace
 from longshore.filters.base import Rejection
+from support.builders import PodBuilder, make_node, make_pod
 
 NAME = "InterPodAffinity"
 AFFINITY = ("node(s) didn't match pod affinity rules",)

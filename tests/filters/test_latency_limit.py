@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders import make_node, make_pod
 from filters.judging import reasons, refused
+from support.builders import make_node, make_pod
 
 NAME = "LatencyLimit"
 NODES = (

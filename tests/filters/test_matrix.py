@@ -10,15 +10,15 @@ import jax
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod, make_snapshot
-from jax_support import to_jax
 from longshore import filters
-from longshore.core.encode import encode
-from longshore.core.errors import UnknownNameError
-from longshore.core.ops import Array
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import UnknownNameError
 from longshore.filters import REGISTRY, SETS, UPSTREAM, feasible, filter_set, judge, load, rejections
 from longshore.filters.base import Filter
-from uniform import PADDED_NODES, Cluster, device_clusters, oracle_clusters
+from support.builders import make_node, make_pod, make_snapshot
+from support.jax_arrays import to_jax
+from support.uniform import PADDED_NODES, Cluster, device_clusters, oracle_clusters
 
 NAMES = tuple(REGISTRY.table)
 SERIES = {"upstream's constraints": lambda: oracle_clusters(400), "devices and latency": lambda: device_clusters(100)}

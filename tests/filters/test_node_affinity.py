@@ -2,11 +2,11 @@
 
 import pytest
 
-from builders import make_node, make_pod
 from filters.judging import judge, refused
-from longshore.core.labels import Requirement
-from longshore.core.pod import NodeSelectorTerm
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import NodeSelectorTerm
 from longshore.filters.base import Rejection
+from support.builders import make_node, make_pod
 
 NODES = (
     make_node("ssd-8").label("disk", "ssd").label("cores", "8"),

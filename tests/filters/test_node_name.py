@@ -1,8 +1,8 @@
 """Tests of NodeName: the node that a pod names itself."""
 
-from builders import make_node, make_pod
 from filters.judging import judge, refused
 from longshore.filters.base import Rejection
+from support.builders import make_node, make_pod
 
 NODES = (make_node("a"), make_node("b"))
 REJECTION = Rejection("NodeName", ("node(s) didn't match the requested node name",), is_resolvable=False)

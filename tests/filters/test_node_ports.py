@@ -2,10 +2,10 @@
 
 import pytest
 
-from builders import PodBuilder, make_node, make_pod
 from filters.judging import judge, refused
-from longshore.core.pod import Container, HostPort
+from longshore.core.words.pod import Container, HostPort
 from longshore.filters.base import Rejection
+from support.builders import PodBuilder, make_node, make_pod
 
 NODES = (make_node("busy"), make_node("free"))
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from builders import make_node, make_pod
 from filters.judging import judge, refused
 from longshore.filters.base import Rejection
+from support.builders import make_node, make_pod
 
 NODES = (make_node("open"), make_node("cordoned").unschedulable())
 TAINT = "node.kubernetes.io/unschedulable"

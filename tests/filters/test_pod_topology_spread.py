@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from builders import NodeBuilder, PodBuilder, make_node, make_pod
 from filters.judging import judge, reasons, refused
-from longshore.core.labels import Selector
-from longshore.core.pod import SpreadConstraint
+from longshore.core.words.labels import Selector
+from longshore.core.words.pod import SpreadConstraint
 from longshore.filters.base import Rejection
+from support.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 NAME = "PodTopologySpread"
 SKEW = ("node(s) didn't match pod topology spread constraints",)

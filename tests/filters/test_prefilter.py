@@ -1,10 +1,10 @@
 """Tests of PreFilter: affinity to `metadata.name` narrows the nodes before any filter runs."""
 
-from builders import make_node, make_pod
 from filters.judging import judge, refused
-from longshore.core.labels import Requirement
-from longshore.core.pod import NodeSelectorTerm
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import NodeSelectorTerm
 from longshore.filters.base import Rejection
+from support.builders import make_node, make_pod
 
 NODES = (make_node("a"), make_node("b"), make_node("c"))
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import (
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import (
     AffinityTerm,
     NodePreference,
     NodeSelectorTerm,
@@ -16,7 +16,7 @@ from longshore.core.pod import (
     Volume,
     WeightedAffinityTerm,
 )
-from longshore.core.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
+from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
 from longshore.filters.unsupported import (
     CLAIM_REASONS,
     FIELDS,

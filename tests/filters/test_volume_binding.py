@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from builders import make_node, make_pod
-from longshore.core.encode import encode
-from longshore.core.labels import Requirement
-from longshore.core.pod import NodeSelectorTerm, Volume
-from longshore.core.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
+from longshore.core.arrays.encode import encode
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import NodeSelectorTerm, Volume
+from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
 from longshore.filters import feasible, rejections
+from support.builders import make_node, make_pod
 
 ZONE_A = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
 HAS_DISK = NodeSelectorTerm((Requirement("disk", "Exists"),))

@@ -2,12 +2,12 @@
 
 import pytest
 
-from builders import make_node, make_pod
 from filters.judging import judge, refused
-from longshore.core.labels import Labels
-from longshore.core.pod import Volume
-from longshore.core.snapshot import PersistentVolume, PersistentVolumeClaim
+from longshore.core.words.labels import Labels
+from longshore.core.words.pod import Volume
+from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim
 from longshore.filters.base import Rejection
+from support.builders import make_node, make_pod
 
 NAME = "VolumeZone"
 ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"

@@ -1,6 +1,6 @@
 """Tests of the table of annotations: all ours have our prefix, and the thesis' names are kept."""
 
-from longshore.core.pod import LATENCY_HARD_ANNOTATION, LATENCY_SOFT_ANNOTATION
+from longshore.core.words.pod import LATENCY_HARD_ANNOTATION, LATENCY_SOFT_ANNOTATION
 from longshore.kube import annotations
 
 NAMES = {name: value for name, value in vars(annotations).items() if name.isupper()}

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from longshore.core.snapshot import Controller, Namespace
+from longshore.core.words.snapshot import Controller, Namespace
 from longshore.kube import wire
 from longshore.kube.cache import Cache, ContextChange, NodeChange, PodChange, PodCondition
 from longshore.kube.reflector import Batch, Event, Stage, Unreadable

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from cluster_support import namespace_in, running_cluster
-from kube_server import until
 from longshore.kube import errors, writes
 from longshore.kube.cache import Cache
 from longshore.kube.client import Client
@@ -17,6 +15,8 @@ from longshore.kube.config import load_identity
 from longshore.kube.reflector import Reflector, run_reflectors
 from longshore.kube.resources import RESOURCES
 from longshore.lab.cluster import LocalCluster
+from support.kube_server import until
+from support.local_cluster import namespace_in, running_cluster
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from kube_server import status
 from longshore.kube import errors
 from longshore.kube.client import Client
 from longshore.kube.identity import Certificate, Credentials, FixedCredentials, Identity
 from longshore.lab.cluster.certificates import KeyPair, issue, make_authority
+from support.kube_server import status
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

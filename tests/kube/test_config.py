@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.kube.config import load_identity
 from longshore.kube.identity import Certificate, Credentials, Identity
 

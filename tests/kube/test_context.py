@@ -2,8 +2,8 @@
 
 import pytest
 
-from longshore.core.errors import ObjectError
-from longshore.core.labels import Requirement, Selector
+from longshore.core.words.errors import ObjectError
+from longshore.core.words.labels import Requirement, Selector
 from longshore.kube import context, wire
 
 IDENTITY = context.ObjectIdentity("policy/v1", "PodDisruptionBudget", "team", "budget")

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from longshore.core.errors import ObjectError
-from longshore.core.labels import Requirement, Selector
-from longshore.core.node import Image, Node, NodePower, Taint
-from longshore.core.pod import (
+from longshore.core.words.errors import ObjectError
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.node import Image, Node, NodePower, Taint
+from longshore.core.words.pod import (
     AffinityTerm,
     Container,
     GpuRequest,

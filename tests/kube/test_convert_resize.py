@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from longshore.core.errors import ObjectError
-from longshore.core.pod import Pod
+from longshore.core.words.errors import ObjectError
+from longshore.core.words.pod import Pod
 from longshore.kube import convert, wire
 
 MILLI, UNIT = 10**6, 10**9

@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
-from longshore.core.errors import InputError, ObjectError
-from longshore.core.labels import Requirement, Selector
-from longshore.core.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service, Snapshot
+from longshore.core.words.errors import InputError, ObjectError
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.snapshot import (
+    Controller,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Service,
+    Snapshot,
+)
 from longshore.kube.dump import DUMP_COMMAND, NO_NODES, Import, read_dump, split_dump, write_dump
 
 

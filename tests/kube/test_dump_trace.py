@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod, make_snapshot
 from longshore import filters
-from longshore.core.encode import encode
-from longshore.core.labels import Requirement, Selector
-from longshore.core.place import place
-from longshore.core.pod import AffinityTerm, NodeSelectorTerm, Pod, SpreadConstraint, Volume
-from longshore.core.snapshot import Namespace, Snapshot
-from longshore.core.trace import Create, Trace
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.place import place
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import AffinityTerm, NodeSelectorTerm, Pod, SpreadConstraint, Volume
+from longshore.core.words.snapshot import Namespace, Snapshot
+from longshore.core.words.trace import Create, Trace
 from longshore.kube.dump import Import
 from longshore.kube.dump_trace import trace_from_dump
 from longshore.kube.trace_file import read_trace, write_trace
 from longshore.policies import REGISTRY as POLICIES
+from support.builders import make_node, make_pod, make_snapshot
 
 WEB = Selector((Requirement("app", "In", ("web",)),))
 

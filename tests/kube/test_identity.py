@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.kube.identity import Certificate, Credentials, FixedCredentials, Identity, TokenFile
 from longshore.lab.cluster.certificates import issue, make_authority
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.identity import Certificate, Credentials
 from longshore.kube.identity_exec import ExecCommand, ExecCredentials
 

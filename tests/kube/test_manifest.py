@@ -8,15 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import random_snapshot
-from longshore.core.labels import Requirement, Selector
-from longshore.core.node import Node, NodePower, NodeReadings
-from longshore.core.pod import GpuRequest, NodeSelectorTerm, Pod, PodSpec
-from longshore.core.quantity import INT64_MAX, NANOS_PER_UNIT, parse_nanos
-from longshore.core.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service, Snapshot
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.node import Node, NodePower, NodeReadings
+from longshore.core.words.pod import GpuRequest, NodeSelectorTerm, Pod, PodSpec
+from longshore.core.words.quantity import INT64_MAX, NANOS_PER_UNIT, parse_nanos
+from longshore.core.words.snapshot import (
+    Controller,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Service,
+    Snapshot,
+)
 from longshore.kube import convert, manifest, wire
 from longshore.kube.dump import read_objects
 from longshore.lab.oracle.cases import make_case
+from support.builders import random_snapshot
 
 
 def raw(item: Any) -> msgspec.Raw:

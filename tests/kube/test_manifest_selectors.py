@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import PodSpec, SpreadConstraint
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import PodSpec, SpreadConstraint
 from longshore.kube import convert, manifest, manifest_selectors, wire
 
 EQUAL = Requirement("app", "In", ("web",))

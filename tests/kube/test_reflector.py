@@ -5,13 +5,13 @@ import random
 
 import pytest
 
-from kube_follower import following
-from kube_server import Answer, ApiServer, Frames, event, running, status, until
 from longshore.kube import errors
 from longshore.kube.client import Client
 from longshore.kube.identity import Identity
 from longshore.kube.reflector import Reflector, Stage, run_reflectors
 from longshore.kube.resources import PODS
+from support.kube_follower import following
+from support.kube_server import Answer, ApiServer, Frames, event, running, status, until
 
 
 def server_with(*names: str, **options: bool) -> ApiServer:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kube_follower import Follower, following, fresh
-from kube_server import Answer, ApiServer, Frames, error_event, event, running, status, until
+from support.kube_follower import Follower, following, fresh
+from support.kube_server import Answer, ApiServer, Frames, error_event, event, running, status, until
 
 
 @pytest.fixture

@@ -3,8 +3,14 @@
 import msgspec
 import pytest
 
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import AffinityTerm, NodePreference, NodeSelectorTerm, SpreadConstraint, WeightedAffinityTerm
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import (
+    AffinityTerm,
+    NodePreference,
+    NodeSelectorTerm,
+    SpreadConstraint,
+    WeightedAffinityTerm,
+)
 from longshore.kube import selectors, wire
 
 

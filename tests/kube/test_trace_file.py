@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longshore.core.errors import InputError
-from longshore.core.pod import Pod, PodSpec
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.pod import Pod, PodSpec
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube.trace_file import read_trace, write_trace
 from longshore.workloads.machines import make_node
 

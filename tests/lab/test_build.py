@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import ComponentMissingError, LongshoreError, UnknownNameError
+from longshore.core.words.errors import ComponentMissingError, LongshoreError, UnknownNameError
 from longshore.lab import build
 
 UPSTREAM_ETCD = "go.etcd.io/etcd/server/v3 v3.4.5"

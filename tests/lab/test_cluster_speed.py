@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.lab.cluster_speed import SpeedOptions, cells, check, described, pairs, rankings, sizes
 from longshore.lab.cluster_speed_metrics import Histogram
 from longshore.lab.cluster_speed_run import Run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.errors import Forbidden
 from longshore.lab import cluster_speed_run
 from longshore.lab.cluster.local import LocalCluster

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from longshore.core.features import FEATURES, PLUGIN
-from longshore.core.policy import Policy
+from longshore.core.arrays.features import FEATURES, PLUGIN
+from longshore.core.network.bundle import Policy
 from longshore.lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
 from longshore.lab.inference_speed import random_policy
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longshore.core.policy import check_policy
+from longshore.core.network.bundle import check_policy
 from longshore.lab import inference_speed
 from longshore.lab.inference_speed import measure, picked_features, random_policy, there_and_back
 from longshore.policies.learned import learned

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import LocalCluster

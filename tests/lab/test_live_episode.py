@@ -1,6 +1,6 @@
 """Tests of an episode's order: departures, deferred pods and arrivals as in the simulator, done for real."""
 
-from longshore.core.trace import Create, Delete, Event, Trace
+from longshore.core.words.trace import Create, Delete, Event, Trace
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import LocalCluster

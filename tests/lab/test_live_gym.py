@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from cluster_support import namespace_in
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.lab import live_gym
 from longshore.lab.cluster import LocalCluster
 from longshore.lab.live_gym import LiveEnv
 from longshore.simulator.gym import PlacementEnv
+from support.local_cluster import namespace_in
 
 TEST1 = {"cycles": 1, "pods": 4}
 

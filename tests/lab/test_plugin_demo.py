@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from cluster_support import running_cluster
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab import build
@@ -17,6 +16,7 @@ from longshore.lab.workload.ground import Wishes
 from longshore.lab.workload.run import Run, run_workload
 from longshore.policies.bundle_folder import write_folder
 from longshore.workloads.build import build_workload
+from support.local_cluster import running_cluster
 
 
 def test_pods_are_placed_before_and_after_the_bundle_and_the_process_are_lost(

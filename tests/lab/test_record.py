@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from live_support import LiveRun
-from longshore.core.trace import Create, Delete, Trace
+from longshore.core.words.trace import Create, Delete, Trace
 from longshore.evaluation.series import simulate_trace
 from longshore.kube.client import Client
 from longshore.kube.errors import Unreachable
@@ -13,6 +12,7 @@ from longshore.kube.identity import Identity
 from longshore.kube.trace_file import read_trace, write_trace
 from longshore.lab.record import record
 from longshore.lab.recording import Scope
+from support.live_run import LiveRun
 
 
 def lifetimes(trace: Trace) -> list[float]:

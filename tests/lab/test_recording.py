@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from longshore.core.node import NodeReadings
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin
+from longshore.core.words.node import NodeReadings
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.kube import wire
 from longshore.kube.reflector import Batch, Event, Stage
 from longshore.kube.resources import NODES, REPLICA_SETS, Resource

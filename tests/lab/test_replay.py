@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, Delete, LatencyChange, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Delete, LatencyChange, Trace
 from longshore.evaluation.series import Series, simulate_trace
 from longshore.lab.recording import Bound, Gone, Happened, Recording
 from longshore.lab.replay import replay, waiting_seconds

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from longshore.core.errors import InputError, LongshoreError, UnknownNameError
+from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
 from longshore.lab import training_speed
 from longshore.lab.training_speed import PLAIN, Goal, Race, Speed
-from longshore.training.plan import Plan
+from longshore.training.run.plan import Plan
 
 
 def finished(trainer: str, seconds: float, is_reached: bool = True) -> Race:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from longshore.core.encode import encode
-from longshore.core.node import Node
-from longshore.core.pod import Container, Pod, PodSpec, ResourceNanos
-from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
-from longshore.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY
-from longshore.core.snapshot import Snapshot, TypicalPod
+from longshore.core.arrays.encode import encode
+from longshore.core.words.node import Node
+from longshore.core.words.pod import Container, Pod, PodSpec, ResourceNanos
+from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
+from longshore.core.words.resources import CPU, EPHEMERAL_STORAGE, MEMORY
+from longshore.core.words.snapshot import Snapshot, TypicalPod
 from longshore.objectives.base import Transition
 from longshore.objectives.samples import sample_transition
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError
-from longshore.core.node import NodePower
+from longshore.core.words.errors import InputError
+from longshore.core.words.node import NodePower
 from longshore.objectives.base import Transition
 from longshore.objectives.carbon import Carbon
 from objectives.clusters import node, spec, transition

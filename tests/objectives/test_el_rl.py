@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.objectives.base import Transition
 from longshore.objectives.el_rl import EnergyLatency
 from objectives.clusters import node, spec, transition

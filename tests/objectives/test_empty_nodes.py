@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.objectives.empty_nodes import EmptyNodes
 from objectives.clusters import node, spec, transition
 

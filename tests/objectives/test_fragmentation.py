@@ -2,8 +2,8 @@
 
 import pytest
 
-from longshore.core.pod import GpuRequest
-from longshore.core.snapshot import TypicalPod
+from longshore.core.words.pod import GpuRequest
+from longshore.core.words.snapshot import TypicalPod
 from longshore.objectives.fragmentation import Fragmentation
 from objectives.clusters import node, spec, transition
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.node import Node, NodeReadings
+from longshore.core.words.node import Node, NodeReadings
 from longshore.objectives.lc import LeastConnections
 from objectives.clusters import node, transition
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longshore.core.node import NodePower, NodeReadings
-from longshore.core.pod import GpuRequest
+from longshore.core.words.node import NodePower, NodeReadings
+from longshore.core.words.pod import GpuRequest
 from longshore.objectives import REGISTRY
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.samples import sample_transitions

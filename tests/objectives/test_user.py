@@ -9,12 +9,12 @@ import jax
 import numpy as np
 import pytest
 
-from longshore.core import registry
-from longshore.core.encode import encode
-from longshore.core.errors import UnknownNameError, UserTermError
-from longshore.core.node import Node
-from longshore.core.ops import Array
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.ops import Array
+from longshore.core.words import registry
+from longshore.core.words.errors import UnknownNameError, UserTermError
+from longshore.core.words.node import Node
+from longshore.core.words.snapshot import Snapshot
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.samples import sample_transitions
 from longshore.objectives.user import is_file_target, load_user_term
@@ -23,7 +23,7 @@ from longshore.objectives.weighted import build_objective
 jax.config.update("jax_enable_x64", True)
 
 GOOD = """
-    from longshore.core.ops import namespace
+    from longshore.core.arrays.ops import namespace
 
     SCALE = 0.1
 

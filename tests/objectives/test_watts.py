@@ -1,6 +1,6 @@
 """`watts`: minus the cluster's power."""
 
-from longshore.core.node import NodePower
+from longshore.core.words.node import NodePower
 from longshore.objectives.watts import Watts
 from objectives.clusters import node, spec, transition
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import InputError, UnknownNameError, UserTermError
+from longshore.core.words.errors import InputError, UnknownNameError, UserTermError
 from longshore.objectives.carbon import Carbon
 from longshore.objectives.cost import Cost
 from longshore.objectives.ee import EnergyEfficient

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.policies import bundle_folder as module
 from longshore.policies.bundle_folder import find_bundles, read_files, read_folder, write_files, write_folder
-from policy_samples import make_dial, make_policy
+from support.bundle_samples import make_dial, make_policy
 
 
 def files_of(folder: Path) -> list[str]:
@@ -93,9 +93,9 @@ def test_a_failed_exchange_puts_the_old_bundle_back(tmp_path: Path, monkeypatch:
 KILLED = """
 import os, signal, sys, warnings
 from pathlib import Path
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.policies import bundle_folder
-from policy_samples import make_policy
+from support.bundle_samples import make_policy
 
 target, can_exchange = Path(sys.argv[1]) / "mine", sys.argv[2] == "True"
 new = make_policy(name="second")

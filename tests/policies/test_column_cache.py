@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import random_snapshot
 from longshore import filters
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import encode
-from longshore.core.features import ALL, features
-from longshore.core.gpu import best_fit
-from longshore.core.ops import Array, set_at
-from longshore.core.place import place
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.features import ALL, features
+from longshore.core.arrays.gpu import best_fit
+from longshore.core.arrays.ops import Array, set_at
+from longshore.core.arrays.place import place
 from longshore.policies import column_cache
 from longshore.policies.column_cache import ColumnCache, has_same_frame
+from support.builders import random_snapshot
 
 
 @pytest.fixture(params=[None, 9], ids=["without padding", "padded"])

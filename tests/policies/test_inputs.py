@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jax_support
-from builders import make_node, make_pod, make_snapshot
 from longshore import filters
-from longshore.core.choose import choose
-from longshore.core.encode import encode
-from longshore.core.features import features
-from longshore.core.forward import POD_KINDS, Inputs, Op
-from longshore.core.ops import Array
-from longshore.core.place import place
-from longshore.core.queries import ZONE_KEY
-from longshore.core.snapshot import Service
+from longshore.core.arrays.choose import choose
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.features import features
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place
+from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.network.forward import POD_KINDS, Inputs, Op
+from longshore.core.words.snapshot import Service
 from longshore.policies import REGISTRY
 from longshore.policies.inputs import Reads, load, places, pod_kind, policy_inputs, with_rows
-from uniform import device_clusters, oracle_clusters
+from support import jax_arrays as jax_support
+from support.builders import make_node, make_pod, make_snapshot
+from support.uniform import device_clusters, oracle_clusters
 
 FEATURES = ("after_cpu_used", "latency", "is_feasible")
 SERVICE = Service("default", "web", (("app", "web"),))

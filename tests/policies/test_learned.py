@@ -6,25 +6,25 @@ import jax
 import numpy as np
 import pytest
 
-import jax_support
-from builders import make_node, make_pod, make_snapshot
 from longshore import filters
-from longshore.core.arrays import rows_of
-from longshore.core.bundle import read_bundle, write_bundle
-from longshore.core.choose import TIE_TOLERANCE, choose
-from longshore.core.encode import encode
-from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.features import feature_specs
-from longshore.core.forward import Op, forward
-from longshore.core.gpu import take_fullest
-from longshore.core.ops import Array
-from longshore.core.place import place
-from longshore.core.policy import Envelope, Policy
+from longshore.core.arrays.choose import TIE_TOLERANCE, choose
+from longshore.core.arrays.cluster_arrays import rows_of
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.features import feature_specs
+from longshore.core.arrays.gpu import take_fullest
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place
+from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle_files import read_bundle, write_bundle
+from longshore.core.network.forward import Op, forward
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import policy_inputs
 from longshore.policies.learned import learned
-from policy_samples import (
+from support import jax_arrays as jax_support
+from support.builders import make_node, make_pod, make_snapshot
+from support.bundle_samples import (
     FEATURES,
     OWN_FEATURES,
     make_by_load,
@@ -34,7 +34,7 @@ from policy_samples import (
     make_own,
     make_policy,
 )
-from uniform import PADDED_NODES, Cluster, device_clusters
+from support.uniform import PADDED_NODES, Cluster, device_clusters
 
 SAMPLES = [
     pytest.param(make_policy(), id="plain"),

@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import random_snapshot
 from longshore import filters
 from longshore.agents import NETWORKS
 from longshore.agents.networks.base import Sizes
-from longshore.core import features as feature_table
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import Encoded, encode
-from longshore.core.feature_view import View
-from longshore.core.features import ALL, feature_specs
-from longshore.core.forward import Op, needed, tensor_names
-from longshore.core.gpu import best_fit
-from longshore.core.ops import Array, set_at
-from longshore.core.place import place, remove
-from longshore.core.policy import Envelope, Policy
+from longshore.core.arrays import features as feature_table
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.feature_view import View
+from longshore.core.arrays.features import ALL, feature_specs
+from longshore.core.arrays.gpu import best_fit
+from longshore.core.arrays.ops import Array, set_at
+from longshore.core.arrays.place import place, remove
+from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.forward import Op, needed, tensor_names
 from longshore.policies import row_cache
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.learned import learned
 from longshore.policies.row_cache import RowCache
-from policy_samples import make_dial, make_fixed, make_hybrid, make_policy
+from support.builders import random_snapshot
+from support.bundle_samples import make_dial, make_fixed, make_hybrid, make_policy
 
 
 @pytest.fixture(autouse=True)

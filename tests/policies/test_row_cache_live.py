@@ -5,11 +5,11 @@ import pytest
 
 from core.live_moves import MOVES, QUIET_MOVES, histories
 from longshore import filters
-from longshore.core.features import ALL, feature_specs
-from longshore.core.policy import Envelope
+from longshore.core.arrays.features import ALL, feature_specs
+from longshore.core.network.bundle import Envelope
 from longshore.policies import row_cache
 from longshore.policies.learned import learned
-from policy_samples import deepsets_tensors, make_policy
+from support.bundle_samples import deepsets_tensors, make_policy
 
 POLICY = make_policy(
     features=feature_specs(ALL),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 from prometheus_client import CollectorRegistry, Counter
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.server.health import Check, HealthServer
 
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import pytest
 
-from longshore.core.bundle import write_bundle
-from longshore.core.errors import InputError
+from longshore.core.network.bundle_files import write_bundle
+from longshore.core.words.errors import InputError
 from longshore.server.models import ModelServer, read_token
 from longshore.store.models import ModelRegistry
-from policy_samples import deepsets_tensors, make_policy
+from support.bundle_samples import deepsets_tensors, make_policy
 
 FILES = write_bundle(make_policy())
 

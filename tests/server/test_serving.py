@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.server import serving
 from longshore.server.serving import Server, Tls
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from longshore import filters, policies
-from longshore.core.arrays import ClusterArrays
-from longshore.core.features import features
-from longshore.core.ops import Array
-from longshore.core.trace import Trace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.features import features
+from longshore.core.arrays.ops import Array
+from longshore.core.words.trace import Trace
 from longshore.objectives.weighted import parse_objective
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.environment import Environment, Moment, Result, Seen

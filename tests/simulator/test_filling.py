@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod, make_snapshot
-from longshore.core.arrays import Tables
-from longshore.core.encode import encode
-from longshore.core.power import pwr_node_watts
+from longshore.core.arrays.cluster_arrays import Tables
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.power import pwr_node_watts
 from longshore.policies import REGISTRY
 from longshore.simulator.filling import Filling, Outcome, axes_of, fill, fill_all
+from support.builders import make_node, make_pod, make_snapshot
 
 SHARE, WHOLE, PLAIN = range(3)
 NUM_SHARES = 1

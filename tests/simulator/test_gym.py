@@ -12,8 +12,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from longshore import filters, policies
-from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.features import ALL, default_names, features
+from longshore.core.arrays.features import ALL, default_names, features
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.simulator.gym import ID, PlacementEnv, PlacementVectorEnv, _Programs, programs
 from longshore.simulator.params import compile_trace
 from longshore.simulator.reference import Reference

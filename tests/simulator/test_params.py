@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeFail, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeFail, Trace
 from longshore.simulator.params import Kind, compile_trace
+from support.builders import make_node, make_pod
 
 NODES = (make_node("a").cpu("4").readings(latency_ms=10.0).build(), make_node("b").cpu("4").build())
 POD, OTHER = make_pod("p").cpu("1").build(), make_pod("q").cpu("1").build()

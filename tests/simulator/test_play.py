@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Trace
 from longshore.objectives.weighted import parse_objective
 from longshore.policies import REGISTRY
 from longshore.simulator.params import Kind
 from longshore.simulator.play import compile_traces, play, stack
+from support.builders import make_node, make_pod
 
 NODES = tuple(make_node(name).cpu("4").power(100, 200).build() for name in ("a", "b"))
 

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, hash_uint32
-from longshore.core.trace import Create, Event, Trace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, hash_uint32
+from longshore.core.words.trace import Create, Event, Trace
 from longshore.filters import SETS
 from longshore.objectives import REGISTRY as OBJECTIVES
 from longshore.objectives.weighted import Weighted
@@ -18,6 +17,7 @@ from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.play import compile_traces, play
 from longshore.simulator.reference import Reference, Step
 from simulator.traces import random_trace
+from support.builders import make_node, make_pod
 
 FILTERS = SETS["upstream+latency"]
 ALL_OBJECTIVES = Weighted(tuple((1.0 + i / 7, OBJECTIVES.load(name)()) for i, name in enumerate(OBJECTIVES.names())))

@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 
-from builders import make_node, make_pod
-from longshore.core.trace import Create, LatencyChange, Trace
+from longshore.core.words.trace import Create, LatencyChange, Trace
 from longshore.filters import SETS
 from longshore.policies import REGISTRY
 from longshore.simulator.play import compile_traces, play
+from support.builders import make_node, make_pod
 
 NODES = tuple(make_node(name).cpu("4").readings(latency_ms=10.0).build() for name in ("a", "b"))
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from longshore import filters, policies
-from longshore.core.errors import InputError
-from longshore.core.queries import ZONE_KEY
-from longshore.core.trace import Trace
+from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Trace
 from longshore.simulator.params import compile_trace
 from longshore.simulator.reference import Reference
 from longshore.simulator.source import TraceSource

@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.filters import SETS
 from longshore.policies import REGISTRY
 from longshore.simulator.params import Kind, compile_trace
 from longshore.simulator.rollout import heuristic_decide
 from longshore.simulator.state import Outcome
 from longshore.simulator.transition import Program, initial, step
+from support.builders import make_node, make_pod
 
 PROGRAM = Program(heuristic_decide(REGISTRY.load("first-fit")), SETS["upstream+latency"])
 TRACES = [0]

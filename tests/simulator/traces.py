@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import msgspec
 
-from longshore.core.node import NodeReadings
-from longshore.core.pod import GpuRequest, Pod
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.node import NodeReadings
+from longshore.core.words.pod import GpuRequest, Pod
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube.dump import read_objects
 from longshore.lab.oracle.cases import make_case
 

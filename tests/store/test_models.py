@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from longshore.core.bundle import CARD_FILE, POLICY_FILE, WEIGHTS_FILE, write_bundle
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.network.bundle_files import CARD_FILE, POLICY_FILE, WEIGHTS_FILE, write_bundle
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.store import models
 from longshore.store.decisions import DecisionLog
 from longshore.store.models import ModelRegistry, check_name
 from longshore.store.schema import LOCK_WAIT_SECONDS, create_engine, store_url
-from policy_samples import deepsets_tensors, make_policy
 from store.postgres import empty_database, postgres
 from store.samples import sample
+from support.bundle_samples import deepsets_tensors, make_policy
 
 __all__ = ["empty_database", "postgres"]
 
@@ -229,8 +229,8 @@ def test_an_alias_that_reads_as_a_version_is_refused_and_nothing_is_kept(registr
 
 PUSHER = """
 import sys
-from policy_samples import deepsets_tensors, make_policy
-from longshore.core.bundle import write_bundle
+from support.bundle_samples import deepsets_tensors, make_policy
+from longshore.core.network.bundle_files import write_bundle
 from longshore.store.models import ModelRegistry
 with ModelRegistry(sys.argv[1]) as registry:
     for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 5):
@@ -276,8 +276,8 @@ import os, signal, sys
 import sqlalchemy as sa
 from longshore.store import models
 sa.event.listen(sa.Engine, "commit", lambda _: os.kill(os.getpid(), signal.SIGKILL))
-from policy_samples import make_policy
-from longshore.core.bundle import write_bundle
+from support.bundle_samples import make_policy
+from longshore.core.network.bundle_files import write_bundle
 registry = models.ModelRegistry(sys.argv[1], may_make=False)
 registry.push(write_bundle(make_policy()), alias="live")
 """

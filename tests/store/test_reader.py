@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.store.decisions import DecisionLog
 from longshore.store.reader import DecisionReader
 from store.samples import sample

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from longshore.core.decision import Decision, Rejection
+from longshore.core.words.decision import Decision, Rejection
 from longshore.store.records import MODES, TOP_CANDIDATES, DecisionRecord, from_decision
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.store import schema
 from longshore.store.location import default_store
 from longshore.store.records import DecisionRecord

@@ -1,6 +1,6 @@
 """Age: what is too old is not known."""
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.telemetry import REGISTRY
 from longshore.telemetry.base import Batch, TimedReadings
 

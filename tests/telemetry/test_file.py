@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.telemetry import file
 from longshore.telemetry.file import FileSource, parse
 

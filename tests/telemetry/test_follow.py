@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.telemetry.base import Batch, TimedReadings
 from longshore.telemetry.follow import Follower
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE, write_small_trace
-from longshore.core.forward import LOADS, POD_KINDS
+from longshore.core.network.forward import LOADS, POD_KINDS
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem
 from longshore.training import filling_basis

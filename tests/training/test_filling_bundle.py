@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE, write_small_trace
-from longshore.core.forward import LOADS, POD_KINDS
-from longshore.core.policy import Envelope, Policy, check_policy
+from longshore.core.network.bundle import Envelope, Policy, check_policy
+from longshore.core.network.forward import LOADS, POD_KINDS
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies.bundle_folder import read_folder
 from longshore.policies.learned import learned
 from longshore.simulator.filling import fill_all
-from longshore.training.export import write_policy
 from longshore.training.filling import FEATURES, Tensors, by_load, scored_by, steeper
 from longshore.training.filling_bundle import TERMS, envelope_of, make_policy, split, wider
+from longshore.training.run.export import write_policy
 
 jax.config.update("jax_enable_x64", True)
 

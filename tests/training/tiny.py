@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import msgspec
 
-from longshore.training.plan import Plan, read_plan
-from longshore.training.prepare import Prepared, prepare
+from longshore.training.run.plan import Plan, read_plan
+from longshore.training.run.prepare import Prepared, prepare
 
 STEPS: Mapping[str, Any] = {"envs": 2, "segment": 8, "steps": 40}
 SMALL: dict[str, dict[str, Any]] = {

@@ -1,9 +1,9 @@
 """What the workloads' own tests ask of a trace."""
 
-from longshore.core.node import Node
-from longshore.core.pod import Pod
-from longshore.core.resources import CPU, MEMORY
-from longshore.core.trace import Create, Delete, LatencyChange, Trace
+from longshore.core.words.node import Node
+from longshore.core.words.pod import Pod
+from longshore.core.words.resources import CPU, MEMORY
+from longshore.core.words.trace import Create, Delete, LatencyChange, Trace
 
 MILLI, MIB = 10**6, 2**20 * 10**9
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from longshore.core.labels import Requirement
-from longshore.core.pod import Owner
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import Owner
 from longshore.workloads.apps import SIZE_WEIGHTS, SIZES, draw_sizes, generated, make_app, make_apps, mean_share
 from longshore.workloads.draw import Draw
 from longshore.workloads.machines import make_node

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from longshore.core.errors import InputError
-from longshore.core.trace import Delete
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Delete
 from longshore.workloads.base import check_range, in_order, seconds
 
 

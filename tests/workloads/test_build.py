@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.workloads.build import build_workload
 from longshore.workloads.poisson import Poisson
 from longshore.workloads.test2 import Test2

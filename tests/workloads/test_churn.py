@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.trace import NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.trace import NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.workloads.churn import Churn
 from longshore.workloads.poisson import Poisson
 from workloads.facts import creates

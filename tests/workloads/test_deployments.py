@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.workloads.deployments import Deployments
 from workloads.facts import creates, deletes, request, shape
 

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from longshore.core.encode import encode
-from longshore.core.errors import InputError
-from longshore.core.trace import Trace
+from longshore.core.arrays.encode import encode
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Trace
 from longshore.workloads.diurnal import Diurnal
 from longshore.workloads.diurnal_apps import HARD_LIMIT_MS
 from workloads.facts import creates, latency_changes, offered_load

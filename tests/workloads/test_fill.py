@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from longshore.core.errors import UnknownNameError
-from longshore.core.resources import CPU, MEMORY
-from longshore.core.trace import Create, Delete
+from longshore.core.words.errors import UnknownNameError
+from longshore.core.words.resources import CPU, MEMORY
+from longshore.core.words.trace import Create, Delete
 from longshore.workloads.fill import Fill
 
 

@@ -1,6 +1,6 @@
 """Tests of the nodes that workloads make."""
 
-from longshore.core.node import Taint
+from longshore.core.words.node import Taint
 from longshore.kube import annotations
 from longshore.workloads import machines
 from longshore.workloads.machines import make_node, numbered, zone_latencies

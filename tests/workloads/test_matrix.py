@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from longshore.core.encode import encode
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.arrays.encode import encode
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube.trace_file import read_trace, write_trace
 from longshore.workloads import REGISTRY
 from longshore.workloads.build import build_workload

@@ -4,8 +4,8 @@ import statistics
 
 import pytest
 
-from longshore.core.errors import InputError
-from longshore.core.queries import ZONE_KEY
+from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.words.errors import InputError
 from longshore.workloads.poisson import Poisson
 from workloads.facts import creates, offered_load
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.workloads.test1 import Test1
 from workloads.facts import creates, deletes, latency_changes
 

@@ -1,6 +1,6 @@
 """Tests of the thesis' test 2: a rolling load."""
 
-from longshore.core.trace import Create, Delete
+from longshore.core.words.trace import Create, Delete
 from longshore.workloads.test2 import Test2
 from workloads.facts import creates, deletes, latency_changes
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.pod import Owner
+from longshore.core.words.pod import Owner
 from longshore.workloads.thesis import latency_phases, make_workers, nginx
 from workloads.facts import request, shape
 

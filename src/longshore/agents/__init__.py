@@ -4,7 +4,7 @@ Each entry is one file of this room: a frozen dataclass whose fields are its hyp
 under it. Other packages add entries by the entry point groups `longshore.learners` and `longshore.networks`.
 """
 
-from longshore.core.registry import Registry
+from longshore.core.words.registry import Registry
 
 LEARNERS = Registry(
     "learner",

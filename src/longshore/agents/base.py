@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 
 from longshore.agents.networks.base import Blueprint
-from longshore.core.forward import Inputs
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import Inputs
 
 LearnerState = Any
 """A tree of arrays; every learner has its own."""

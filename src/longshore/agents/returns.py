@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 
 
 def advantages(

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from longshore.agents.networks.base import VALUE, Blueprint
-from longshore.core.forward import SCORE, Inputs, Tensors, forward
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import SCORE, Inputs, Tensors, forward
 
 # Far below every score, and finite: the gradient of -inf is not a number.
 MASKED = -1e9

@@ -8,7 +8,7 @@ from longshore.cli import bench_cluster, bench_plugin, bench_plugin_faults, benc
 from longshore.cli.compilation import keep_compiled_programs
 from longshore.cli.names import split_different_names
 from longshore.cli.output import JsonOption, emit, figure, note, write_table
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

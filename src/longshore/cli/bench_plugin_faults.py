@@ -18,7 +18,7 @@ def plugin_faults(
     """Spoil what the kube-scheduler plugin reads and writes; exit 1 if a pod is lost or the plugin does not say why."""
     import asyncio
 
-    from longshore.core.errors import InputError
+    from longshore.core.words.errors import InputError
     from longshore.lab.build import require_program
     from longshore.lab.plugin_process import PROGRAM
     from longshore.lab.proof.plugin_fault_list import FAULTS

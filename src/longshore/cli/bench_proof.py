@@ -89,7 +89,7 @@ def faults(
     """Kill, stop and restart parts of a real cluster with pods in flight; exit 1 if one is lost, stuck or misplaced."""
     import asyncio
 
-    from longshore.core.errors import InputError
+    from longshore.core.words.errors import InputError
     from longshore.lab.proof.faults import FAULTS, MAX_RECOVERY_SECONDS, fault_cluster, run_fault
 
     names = [name for name in FAULTS if only in name]

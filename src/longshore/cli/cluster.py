@@ -118,7 +118,7 @@ def reset(name: Name = _DEFAULT_NAME, json_mode: JsonOption = False) -> None:
 
 def list_clusters(json_mode: JsonOption = False) -> None:
     """List the clusters of this machine."""
-    from longshore.core.errors import LongshoreError, UnknownNameError
+    from longshore.core.words.errors import LongshoreError, UnknownNameError
     from longshore.lab.cluster import cluster_names, find
 
     rows = []

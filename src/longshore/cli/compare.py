@@ -15,10 +15,10 @@ from longshore.cli.files import read_bytes, write_bytes
 from longshore.cli.names import split_names
 from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.cli.progress import stages
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 if TYPE_CHECKING:
-    from longshore.core.trace import Trace
+    from longshore.core.words.trace import Trace
     from longshore.evaluation.comparison import Comparison
     from longshore.evaluation.series import Series
     from longshore.evaluation.statistics import Interval

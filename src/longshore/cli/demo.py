@@ -65,8 +65,8 @@ def demo(
 
 def _train(out: Path, tell: Callable[[str, int, int], None]) -> str:
     """Train a policy for the objective on test1 and return its folder."""
-    from longshore.training.plan import Plan
-    from longshore.training.run import Report, Watchers, train
+    from longshore.training.run.loop import Report, Watchers, train
+    from longshore.training.run.plan import Plan
 
     def show(report: Report) -> None:
         tell(f"training {OBJECTIVE} on test1", round(100 * report.share), 100)

@@ -83,8 +83,8 @@ def run_demo(
 
 def train_policy(out: Path) -> str:
     """Train the demo's policy; return the folder of its bundle."""
-    from longshore.training.plan import Plan
-    from longshore.training.run import Report, Watchers, train
+    from longshore.training.run.loop import Report, Watchers, train
+    from longshore.training.run.plan import Plan
 
     with stages() as tell:
 

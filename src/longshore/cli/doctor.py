@@ -14,7 +14,7 @@ from typing import NamedTuple
 import typer
 
 from longshore.cli.output import JsonOption, emit, write_table
-from longshore.core.errors import ComponentMissingError
+from longshore.core.words.errors import ComponentMissingError
 
 PYTHON_MINIMUM = (3, 11)
 PROGRAM_TIMEOUT_SECONDS = 60.0

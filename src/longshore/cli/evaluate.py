@@ -23,7 +23,7 @@ from longshore.cli.output import JsonOption, emit, note
 from longshore.cli.progress import stages
 
 if TYPE_CHECKING:
-    from longshore.core.trace import Trace
+    from longshore.core.words.trace import Trace
     from longshore.evaluation.comparison import Comparison, Row
     from longshore.evaluation.series import Series
 

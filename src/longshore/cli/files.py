@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 
 def read_bytes(path: str) -> bytes:

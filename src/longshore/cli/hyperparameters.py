@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longshore.core.errors import LongshoreError
-from longshore.core.registry import Registry
+from longshore.core.words.errors import LongshoreError
+from longshore.core.words.registry import Registry
 
 
 class Hyperparameter(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from longshore.cli.output import JsonOption, emit, note, write_table
-from longshore.core.errors import LongshoreError, UnknownNameError
-from longshore.core.registry import Registry
+from longshore.core.words.errors import LongshoreError, UnknownNameError
+from longshore.core.words.registry import Registry
 
 REGISTRIES = {
     "filters": "longshore.filters:REGISTRY",
@@ -65,7 +65,7 @@ def _units(room: str) -> tuple[str, list[dict[str, str | None]]]:
     if room != PRESETS:
         registry = registry_of(room)
         return registry.kind, [_unit(registry, name) for name in registry.names()]
-    from longshore.training.presets import PRESETS as TABLE
+    from longshore.training.run.presets import PRESETS as TABLE
 
     return "preset", [{"name": name, "description": one.description, "broken": None} for name, one in TABLE.items()]
 

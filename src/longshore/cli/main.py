@@ -17,7 +17,7 @@ import typer
 
 from longshore import __version__
 from longshore.cli.output import printable
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 
 COMMANDS = (
     "longshore.cli.listing",

@@ -10,10 +10,10 @@ import typer
 
 from longshore.cli import models_registry
 from longshore.cli.output import JsonOption, emit, note, write_table
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 
 if TYPE_CHECKING:
-    from longshore.core.policy import Policy
+    from longshore.core.network.bundle import Policy
 
 Bundle = Annotated[Path, typer.Argument(help="The folder of a bundle.", show_default=False)]
 
@@ -72,7 +72,7 @@ def show(bundle: Bundle, json_mode: JsonOption = False) -> None:
     """Show what a bundle is: what it optimises and reads, how it was trained, its results."""
     import msgspec
 
-    from longshore.core.model_card import figure_text, plain
+    from longshore.core.network.model_card import figure_text, plain
     from longshore.policies.bundle_folder import read_folder
 
     policy = read_folder(bundle)
@@ -121,7 +121,7 @@ def diff(
     json_mode: JsonOption = False,
 ) -> None:
     """Show what differs between two bundles: features, network, objective, training, results, weights."""
-    from longshore.core.policy_diff import diff_policies
+    from longshore.core.network.bundle_diff import diff_policies
     from longshore.policies.bundle_folder import read_folder
 
     found = diff_policies(read_folder(first), read_folder(second))
@@ -137,7 +137,7 @@ def diff(
 
 def _model(folder: Path) -> dict[str, str | None]:
     """Describe a bundle in a line; one that is refused must not hide the others."""
-    from longshore.core.model_card import plain
+    from longshore.core.network.model_card import plain
     from longshore.policies.bundle_folder import read_folder
 
     found: dict[str, str | None] = dict.fromkeys(("name", "objective", "learner", "network", "workload", "broken"))

@@ -46,7 +46,7 @@ def push(
     json_mode: JsonOption = False,
 ) -> None:
     """Verify a bundle and keep it as the next version of a model; what is there already keeps its version."""
-    from longshore.core.bundle import read_bundle
+    from longshore.core.network.bundle_files import read_bundle
     from longshore.deciding.trial import try_policy
     from longshore.policies.bundle_folder import read_files
 
@@ -156,7 +156,7 @@ def serve(
     """
     import asyncio
 
-    from longshore.core.errors import InputError
+    from longshore.core.words.errors import InputError
     from longshore.server.models import ModelServer
     from longshore.server.serving import Tls
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from longshore.cli.output import note
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 _NEEDED = ("jupytext", "jupyterlab")
 _INSTALL = "pip install 'longshore[train,notebook]'"

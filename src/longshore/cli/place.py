@@ -10,9 +10,9 @@ from longshore.cli.names import split_different_names
 from longshore.cli.output import JsonOption, emit, note, printable, write_table
 
 if TYPE_CHECKING:
-    from longshore.core.decision import Decision
-    from longshore.core.encode import Encoded
-    from longshore.core.snapshot import Snapshot
+    from longshore.core.arrays.encode import Encoded
+    from longshore.core.words.decision import Decision
+    from longshore.core.words.snapshot import Snapshot
     from longshore.deciding.outcome import Outcome
 
 DEFAULT_POLICIES = "kube-default,most-allocated,best-fit,round-robin,random,energy-latency"
@@ -38,7 +38,7 @@ def place(
 
     Nothing is changed anywhere: this only computes.
     """
-    from longshore.core.encode import encode
+    from longshore.core.arrays.encode import encode
     from longshore.deciding.choosers import find_chooser
     from longshore.deciding.decide import decide_all
     from longshore.deciding.outcome import outcome
@@ -70,7 +70,7 @@ def place(
 
 
 def _split(names: str) -> list[str]:
-    from longshore.core.errors import InputError
+    from longshore.core.words.errors import InputError
 
     found = split_different_names(names)
     if not found:
@@ -81,7 +81,7 @@ def _split(names: str) -> list[str]:
 
 
 def _check_pod(name: str | None, snapshot: "Snapshot") -> None:
-    from longshore.core.errors import UnknownNameError
+    from longshore.core.words.errors import UnknownNameError
 
     pending = [pod.key for pod in snapshot.pending]
     if name is not None and name not in pending:

@@ -11,7 +11,7 @@ from longshore.cli.output import note
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-    from longshore.training.run import Report
+    from longshore.training.run.loop import Report
 
 _LINE_SECONDS = 30.0
 _TRAINING_LINE_SECONDS = 5.0

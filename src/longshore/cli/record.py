@@ -8,7 +8,7 @@ import typer
 
 from longshore.cli.files import check_writable, write_bytes
 from longshore.cli.output import JsonOption, emit, note
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 if TYPE_CHECKING:
     from longshore.lab.recording import Recorder, Recording, Scope
@@ -40,7 +40,7 @@ def record(
     `longshore simulate --workload FILE` and `compare` play it. Images, environment and secrets are not recorded, only
     what scheduling reads. Pods that run already are in the trace from time 0, each on its node.
     """
-    from longshore.core.trace import Create
+    from longshore.core.words.trace import Create
     from longshore.kube.config import load_identity
     from longshore.kube.trace_file import write_trace
     from longshore.lab.recording import Scope

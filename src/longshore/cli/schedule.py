@@ -10,8 +10,8 @@ from longshore.cli.output import note
 
 if TYPE_CHECKING:
     from longshore.deciding.live_policy import LivePolicy
-    from longshore.deciding.service import Settings
     from longshore.kube.identity import Identity
+    from longshore.scheduling.service import Settings
     from longshore.store.decisions import DecisionLog
 
 NO_STORE = "none"
@@ -54,8 +54,8 @@ def schedule(
     given cannot serve (policy, kubeconfig).
     """
     from longshore.deciding.live_policy import find_live_policy
-    from longshore.deciding.service import Settings
     from longshore.kube.config import load_identity
+    from longshore.scheduling.service import Settings
 
     host, port = _address(metrics_address)
     names = {"--scheduler-name": scheduler_name, "--lease-namespace": lease_namespace, "--lease-name": lease_name}
@@ -99,10 +99,10 @@ def _run(
 
     import uvloop
 
-    from longshore.deciding.failpoints import from_environment
-    from longshore.deciding.metrics import SchedulerMetrics
-    from longshore.deciding.service import Service, Surroundings
     from longshore.kube.client import Client
+    from longshore.scheduling.failpoints import from_environment
+    from longshore.scheduling.metrics import SchedulerMetrics
+    from longshore.scheduling.service import Service, Surroundings
     from longshore.server.health import HealthServer
     from longshore.telemetry.file import FileSource
 
@@ -150,7 +150,7 @@ def _open_store(store: str | None) -> "DecisionLog | None":
 
 
 def _check_name(option: str, name: str) -> None:
-    from longshore.core.errors import InputError
+    from longshore.core.words.errors import InputError
 
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         got = f"got `{option} {name}`, expected small letters, digits, `-` and `.`, at most {_LONGEST_NAME}"
@@ -158,7 +158,7 @@ def _check_name(option: str, name: str) -> None:
 
 
 def _address(text: str) -> tuple[str, int]:
-    from longshore.core.errors import InputError
+    from longshore.core.words.errors import InputError
 
     host, _, port = text.rpartition(":")
     if not host or not (port.isascii() and port.isdigit() and int(port) < 65536):

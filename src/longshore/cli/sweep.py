@@ -7,13 +7,13 @@ import typer
 
 from longshore.agents import LEARNERS, NETWORKS
 from longshore.cli.output import JsonOption, emit, note, write_table
-from longshore.core.errors import UnknownNameError
+from longshore.core.words.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from longshore.training.search import Space
-    from longshore.training.sweep import Swept, Trial
+    from longshore.training.search.space import Space
+    from longshore.training.search.sweep import Swept, Trial
 
 INTERRUPTED_EXIT_CODE = 130
 _MOST_ROWS = 10
@@ -73,12 +73,12 @@ def _start(options: "Mapping[str, Any]") -> None:
             raise UnknownNameError(registry.kind, name, registry.names())
     from longshore.cli.compare import parse_parameters
     from longshore.cli.compilation import keep_compiled_programs
-    from longshore.training.presets import find_preset
+    from longshore.training.run.presets import find_preset
 
     chosen = find_preset(options["preset"], learner)
     keep_compiled_programs()
-    from longshore.training.plan import Plan
-    from longshore.training.search import make_space
+    from longshore.training.run.plan import Plan
+    from longshore.training.search.space import make_space
 
     same = ("objective", "workload", "seed", "seeds", "selection_traces", "evaluations", "filters")
     plan = Plan(
@@ -120,9 +120,9 @@ def _run(
     json_mode: bool,
 ) -> None:
     from longshore.cli.progress import training
-    from longshore.training.engine import make_engine
-    from longshore.training.run import Watchers
-    from longshore.training.sweep import sweep, train_best
+    from longshore.training.run.engine import make_engine
+    from longshore.training.run.loop import Watchers
+    from longshore.training.search.sweep import sweep, train_best
 
     note("searching " + "; ".join(f"{one.name}: {one.describe()}" for one in space.domains))
     running = make_engine(**where)  # type: ignore[arg-type]
@@ -165,7 +165,7 @@ def _payload(swept: "Swept") -> dict[str, object]:
 
 
 def _render(swept: "Swept") -> None:
-    from longshore.training.sweep import BEST_FOLDER, BEST_PLAN_FILE
+    from longshore.training.search.sweep import BEST_FOLDER, BEST_PLAN_FILE
 
     plan = swept.plan
     note(f"\n{plan.learner}, {plan.objective} on {plan.workload}: the best trials by the selection traces\n")

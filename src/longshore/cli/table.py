@@ -12,7 +12,7 @@ from longshore.cli.names import split_different_names
 from longshore.cli.output import JsonOption, emit
 from longshore.cli.progress import stages
 from longshore.cli.table_text import render_churn, render_fgd, render_pwr, render_speed
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

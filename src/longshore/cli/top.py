@@ -30,7 +30,7 @@ def top(
     ] = None,
 ) -> None:
     """Look at a cluster: how full its nodes are, and every placement as it happens. `?` shows the keys."""
-    from longshore.core.errors import ComponentMissingError, InputError
+    from longshore.core.words.errors import ComponentMissingError, InputError
     from longshore.kube.config import load_identity
 
     if not _has_terminal():

@@ -18,12 +18,12 @@ from longshore.agents import LEARNERS, NETWORKS
 from longshore.cli.hyperparameters import Hyperparameter, first_line, hyperparameters
 from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.cli.progress import stages
-from longshore.core.errors import ComponentMissingError, InputError, UnknownNameError
+from longshore.core.words.errors import ComponentMissingError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from longshore.training.logs import OpenSink
-    from longshore.training.plan import Plan
-    from longshore.training.run import Result
+    from longshore.training.run.logs import OpenSink
+    from longshore.training.run.loop import Result
+    from longshore.training.run.plan import Plan
 
 DEFAULT_NETWORK = "deepsets"
 INTERRUPTED_EXIT_CODE = 130
@@ -116,7 +116,7 @@ def resume_run(
         print(context.get_help())
         raise typer.Exit
     _prepare_jax()
-    from longshore.training.run import stored_plan
+    from longshore.training.run.loop import stored_plan
 
     plan = stored_plan(resume)
     sinks = _sinks(tensorboard, wandb, mlflow)
@@ -166,7 +166,7 @@ def start(
 ) -> None:
     """Train one learner; `options` are those of `shared_options` by name."""
     from longshore.cli.compare import parse_parameters
-    from longshore.training.presets import find_preset
+    from longshore.training.run.presets import find_preset
     from longshore.workloads.build import build_workload
 
     chosen = find_preset(options["preset"], learner)
@@ -175,7 +175,7 @@ def start(
     given |= {} if options["nodes"] is None else {"nodes": options["nodes"]}
     built = build_workload(options["workload"], given)
     _prepare_jax()
-    from longshore.training.plan import Plan
+    from longshore.training.run.plan import Plan
 
     same = ("objective", "workload", "seed", "seeds", "selection_traces", "evaluations", "filters")
     plan = Plan(
@@ -226,8 +226,8 @@ def _folder(plan: "Plan", options: Mapping[str, Any]) -> Path:
 
 def _train_on_engine(plan: "Plan", options: Mapping[str, Any]) -> None:
     """Train on other workers than this process."""
-    from longshore.training.engine import make_engine
-    from longshore.training.jobs import train_on_engine
+    from longshore.training.run.engine import make_engine
+    from longshore.training.run.jobs import train_on_engine
 
     if options["resume"]:
         raise InputError(
@@ -265,7 +265,7 @@ def _train(
     json_mode: bool,
 ) -> None:
     from longshore.cli.progress import training
-    from longshore.training.run import Watchers, train
+    from longshore.training.run.loop import Watchers, train
 
     with training() as (progress, tell):
         watchers = Watchers(progress, tell)
@@ -321,7 +321,7 @@ def _prepare_jax() -> None:
 
 
 def _sinks(tensorboard: bool, wandb: str | None, mlflow: str | None) -> "list[OpenSink]":
-    from longshore.training import logs
+    from longshore.training.run import logs
 
     found: list[OpenSink] = [logs.TensorBoard] if tensorboard else []
     found += [logs.weights_and_biases(wandb)] if wandb else []
@@ -357,7 +357,7 @@ def _given(values: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 def _named_network(arguments: list[str]) -> str | None:
     """Find which network the command line names, by itself or by its preset."""
-    from longshore.training.presets import PRESETS
+    from longshore.training.run.presets import PRESETS
 
     found: dict[str, str] = {}
     for number, text in enumerate(arguments):

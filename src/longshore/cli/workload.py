@@ -10,12 +10,12 @@ import typer
 from longshore.cli.compare import NodesOption, ObjectiveOption, SetOption, load_traces
 from longshore.cli.files import check_writable, write_bytes
 from longshore.cli.output import JsonOption, emit, note, write_table
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from longshore.core.trace import Trace
+    from longshore.core.words.trace import Trace
     from longshore.lab.workload.result import LiveResult
     from longshore.lab.workload.run import Observed, Progress, Run
 

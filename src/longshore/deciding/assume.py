@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from longshore.core.live import LiveCluster
-from longshore.core.node import Node, NodeReadings
-from longshore.core.pod import Pod
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.node import Node, NodeReadings
+from longshore.core.words.pod import Pod
 from longshore.deciding.helping import Happening, node_happening
 from longshore.deciding.preempt import Running
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from longshore.core.labels import find_unparsable
-from longshore.core.pod import Pod
+from longshore.core.words.labels import find_unparsable
+from longshore.core.words.pod import Pod
 from longshore.kube.context import DisruptionBudget
 
 

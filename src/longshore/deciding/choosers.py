@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from longshore.core.errors import InputError, nearest_name
+from longshore.core.words.errors import InputError, nearest_name
 from longshore.deciding.decide import Chooser
 from longshore.filters import filter_set
 from longshore.policies import REGISTRY

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array
-from longshore.core.pod import Pod
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.decide import Chooser
 from longshore.deciding.helping import UNSUPPORTED

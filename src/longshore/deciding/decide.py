@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from longshore import filters
-from longshore.core.decision import Decision, Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array
-from longshore.core.place import place
-from longshore.core.pod import Pod
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place
+from longshore.core.words.decision import Decision, Rejection
+from longshore.core.words.pod import Pod
 from longshore.filters.unsupported import find_unreadable, find_unsupported
 from longshore.objectives.base import Transition
 from longshore.objectives.weighted import Weighted

@@ -7,7 +7,7 @@ the table does not name (another package's) is helped by everything.
 from enum import Flag, auto
 from typing import Final
 
-from longshore.core.node import Node
+from longshore.core.words.node import Node
 
 
 class Happening(Flag):

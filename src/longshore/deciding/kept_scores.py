@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from longshore import filters
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.heuristics import kube_default
 from longshore.policies.heuristics.base import Heuristic
 

@@ -4,9 +4,9 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from longshore.core.bundle import POLICY_FILE
-from longshore.core.errors import InputError
-from longshore.core.features import STANDALONE, chosen
+from longshore.core.arrays.features import STANDALONE, chosen
+from longshore.core.network.bundle_files import POLICY_FILE
+from longshore.core.words.errors import InputError
 from longshore.deciding.choosers import find_chooser
 from longshore.deciding.decide import Chooser
 from longshore.policies import REGISTRY

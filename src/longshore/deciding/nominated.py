@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from longshore.core.pod import Pod
+from longshore.core.words.pod import Pod
 
 
 class Nomination(NamedTuple):

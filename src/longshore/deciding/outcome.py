@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longshore.core.decision import Decision
-from longshore.core.encode import Encoded
-from longshore.core.power import CPU_COLUMN, cluster_watts, use_ratio
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.power import CPU_COLUMN, cluster_watts, use_ratio
+from longshore.core.words.decision import Decision
 
 
 @dataclass(frozen=True, slots=True)

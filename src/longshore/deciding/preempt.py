@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.pod import Pod
+from longshore.core.arrays.encode import Encoded
+from longshore.core.words.decision import Rejection
+from longshore.core.words.pod import Pod
 from longshore.deciding.budgets import violating
 from longshore.deciding.trial_room import Move, TrialRoom, is_node_local
 from longshore.kube.context import DisruptionBudget

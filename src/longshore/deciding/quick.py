@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from longshore import filters
-from longshore.core.arrays import ClassArrays, ClusterArrays
-from longshore.core.choose import choose_two
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array
-from longshore.core.pod import Pod
+from longshore.core.arrays.choose import choose_two
+from longshore.core.arrays.cluster_arrays import ClassArrays, ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.words.decision import Rejection
+from longshore.core.words.pod import Pod
 from longshore.deciding.decide import Chooser, held_back_reason, sentence
 from longshore.deciding.kept_scores import TERMS, KeptScores
 from longshore.deciding.kept_scores import make as make_kept

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from longshore.core.encode import encode
-from longshore.core.errors import LongshoreError
-from longshore.core.policy import Policy
+from longshore.core.arrays.encode import encode
+from longshore.core.network.bundle import Policy
+from longshore.core.words.errors import LongshoreError
 from longshore.deciding.decide import Chooser, decide_all
 from longshore.filters import filter_set
 from longshore.policies.learned import learned

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from longshore import filters
-from longshore.core.arrays import ClusterArrays
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array
-from longshore.core.pod import Pod
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.words.decision import Rejection
+from longshore.core.words.pod import Pod
 
 
 class Move(NamedTuple):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 NO_POD_WAITS = "no pod waits"
 """The condition of most bounds: a policy that leaves pods waiting can use less, because it does less."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.base import Bound, mean_bound, missing
 from longshore.evaluation.identical import Identical, make_identical
 from longshore.evaluation.optimum_beam import DEFAULT_WIDTH, best_found, best_found_without_table

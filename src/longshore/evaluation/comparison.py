@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.trace import Trace
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Trace
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.base import Bound
 from longshore.evaluation.bounds import bound_traces, summarise

@@ -15,12 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from longshore import filters as filter_room
-from longshore.core.arrays import ClusterArrays
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.place import place
-from longshore.core.power import cluster_watts
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place
+from longshore.core.arrays.power import cluster_watts
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.evaluation.packing import has_pod_terms, static_mask
 from longshore.evaluation.timeline import Departure, happenings, window
 from longshore.objectives.base import Objective, Transition

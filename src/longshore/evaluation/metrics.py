@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.evaluation.timeline import window
 from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.rollout import Measured

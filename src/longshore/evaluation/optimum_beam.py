@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.evaluation.base import Bound
 from longshore.evaluation.identical import HELD, Identical, Move, MoveKind
 from longshore.evaluation.optimum_dp import Table, state_keys, values

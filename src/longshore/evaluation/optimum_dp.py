@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.evaluation.base import Bound
 from longshore.evaluation.identical import HELD, Facts, Identical, Move, MoveKind
 

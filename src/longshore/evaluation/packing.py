@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.arrays import ClassArrays, ClusterArrays
-from longshore.core.ops import Array
-from longshore.core.power import CPU_COLUMN
+from longshore.core.arrays.cluster_arrays import ClassArrays, ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import CPU_COLUMN
 from longshore.simulator.params import Compiled
 
 

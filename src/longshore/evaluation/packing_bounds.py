@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.power import CPU_COLUMN
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import CPU_COLUMN
+from longshore.core.words.errors import InputError
 from longshore.evaluation.base import Bound
 from longshore.evaluation.packing import Packing, make_packing, power_lines
 from longshore.evaluation.timeline import Timeline, timeline

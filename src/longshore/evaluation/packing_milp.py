@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import optimize, sparse
 
-from longshore.core.errors import InputError, LongshoreError
-from longshore.core.ops import Array
-from longshore.core.power import CPU_COLUMN
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import CPU_COLUMN
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.evaluation.base import Bound
 from longshore.evaluation.packing import Packing, make_packing
 from longshore.evaluation.packing_bounds import METHOD, Metric, bound_at_moments

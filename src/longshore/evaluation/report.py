@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation import report_page as page
 from longshore.evaluation import report_plots as plots
 from longshore.evaluation.comparison import BASELINE, Comparison

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from longshore.core.ops import Array
-from longshore.core.trace import Create, Trace
+from longshore.core.arrays.ops import Array
+from longshore.core.words.trace import Create, Trace
 from longshore.evaluation.comparison import Comparison, Row
 from longshore.evaluation.metrics import METRICS
 from longshore.evaluation.report_svg import (

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from longshore.core.ops import Array
-from longshore.core.trace import Trace
+from longshore.core.arrays.ops import Array
+from longshore.core.words.trace import Trace
 from longshore.deciding.choosers import find_chooser
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.metrics import Runs, is_success, make_runs, measure_all

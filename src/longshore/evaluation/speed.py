@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from longshore import filters
-from longshore.core.arrays import ClusterArrays
-from longshore.core.place import place
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.place import place
 from longshore.deciding.decide import Chooser
 from longshore.simulator.params import Compiled
 

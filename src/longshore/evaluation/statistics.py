@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 
 RESAMPLES = 10_000
 LEVEL = 0.95

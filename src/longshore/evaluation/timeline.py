@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.ops import Array
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.arrays.ops import Array
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.simulator.params import Compiled
 
 # Moments whose pods are counted at once: large enough for NumPy, small enough for memory with thousands of kinds.

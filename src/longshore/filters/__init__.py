@@ -5,12 +5,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.errors import UnknownNameError
-from longshore.core.ops import Array
-from longshore.core.registry import Registry
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.words.decision import Rejection
+from longshore.core.words.errors import UnknownNameError
+from longshore.core.words.registry import Registry
 from longshore.filters.base import Filter
 
 REGISTRY = Registry(

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.words.decision import Rejection
 from longshore.filters.base import Filter
 
 _WRONG_MODEL = Rejection("GpuDevices", ("node(s) didn't have the requested GPU model",), is_resolvable=False)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays, Terms
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array
-from longshore.core.topology import domain_sums
+from longshore.core.arrays.cluster_arrays import ClusterArrays, Terms
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.topology import domain_sums
+from longshore.core.words.decision import Rejection
 from longshore.filters.base import Filter
 
 _NAME = "InterPodAffinity"

@@ -5,10 +5,10 @@ A node whose latency is not known is not within any limit: a hard promise cannot
 
 from collections.abc import Sequence
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.words.decision import Rejection
 from longshore.filters.base import Filter
 
 _EXCEEDED = Rejection("LatencyLimit", ("node(s) exceeded the pod's hard latency limit",), is_resolvable=False)

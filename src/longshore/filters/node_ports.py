@@ -1,7 +1,7 @@
 """Nodes where the pod's host ports are free."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 from longshore.filters.base import Filter, fixed
 
 

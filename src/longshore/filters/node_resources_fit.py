@@ -5,10 +5,10 @@ from itertools import compress
 
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.words.decision import Rejection
 from longshore.filters.base import Filter
 
 

@@ -1,7 +1,7 @@
 """Nodes that are not cordoned, unless the pod tolerates that."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.filters.base import Filter, fixed
 
 

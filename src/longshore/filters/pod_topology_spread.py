@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array, namespace
-from longshore.core.quantity import INT64_MAX
-from longshore.core.topology import domain_table, eligible_nodes
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.topology import domain_table, eligible_nodes
+from longshore.core.words.decision import Rejection
+from longshore.core.words.quantity import INT64_MAX
 from longshore.filters.base import Filter
 
 _REASON = "node(s) didn't match pod topology spread constraints"

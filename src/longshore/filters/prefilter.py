@@ -5,11 +5,11 @@ Upstream's PreFilter phase narrows the search to the named nodes; the others car
 
 from collections.abc import Sequence
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded
-from longshore.core.ops import Array
-from longshore.core.static import named_nodes
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.static import named_nodes
+from longshore.core.words.decision import Rejection
 from longshore.filters.base import Filter
 
 _ELSEWHERE = Rejection("", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",), is_resolvable=False)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from longshore.core.labels import Requirement, find_unparsable
-from longshore.core.pod import AffinityTerm, Pod, PodSpec, Volume
-from longshore.core.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
-from longshore.core.static import find_unparsable_in
+from longshore.core.arrays.static import find_unparsable_in
+from longshore.core.words.labels import Requirement, find_unparsable
+from longshore.core.words.pod import AffinityTerm, Pod, PodSpec, Volume
+from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
 
 
 class Unsupported(NamedTuple):

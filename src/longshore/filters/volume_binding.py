@@ -3,8 +3,8 @@
 Claims that are not bound yet are not modelled (`filters.unsupported`).
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.filters.base import Filter, fixed
 
 

@@ -1,7 +1,7 @@
 """Nodes in the zone and region of the pod's bound volumes."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.filters.base import Filter, fixed
 
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from longshore.core.errors import LongshoreError, ObjectError
-from longshore.core.node import Node
-from longshore.core.pod import Pod
-from longshore.core.snapshot import Snapshot
+from longshore.core.words.errors import LongshoreError, ObjectError
+from longshore.core.words.node import Node
+from longshore.core.words.pod import Pod
+from longshore.core.words.snapshot import Snapshot
 from longshore.kube import context as surroundings
 from longshore.kube import convert, wire
 from longshore.kube.context import DisruptionBudget

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.kube.identity import Certificate, Credentials, CredentialSource, FixedCredentials, Identity, TokenFile
 from longshore.kube.identity_exec import VERSIONS, ExecCommand, ExecCredentials
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from longshore.core.errors import ObjectError
-from longshore.core.labels import Selector, find_unparsable, freeze
-from longshore.core.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service
+from longshore.core.words.errors import ObjectError
+from longshore.core.words.labels import Selector, find_unparsable, freeze
+from longshore.core.words.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service
 from longshore.kube import selectors, wire
 
 Value = TypeVar("Value")

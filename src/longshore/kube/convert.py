@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from longshore.core.errors import ObjectError, QuantityError
-from longshore.core.labels import find_unparsable, freeze
-from longshore.core.node import MAX_DEVICES, Image, Node, NodePower, NodeReadings, Taint
-from longshore.core.pod import (
+from longshore.core.words.errors import ObjectError, QuantityError
+from longshore.core.words.labels import find_unparsable, freeze
+from longshore.core.words.node import MAX_DEVICES, Image, Node, NodePower, NodeReadings, Taint
+from longshore.core.words.pod import (
     ANY_IP,
     LATENCY_HARD_ANNOTATION,
     LATENCY_SOFT_ANNOTATION,
@@ -24,8 +24,8 @@ from longshore.core.pod import (
     Volume,
     WeightedAffinityTerm,
 )
-from longshore.core.quantity import INT64_MAX, parse_nanos
-from longshore.core.resources import CPU, amount
+from longshore.core.words.quantity import INT64_MAX, parse_nanos
+from longshore.core.words.resources import CPU, amount
 from longshore.kube import annotations, selectors, wire
 
 Value = TypeVar("Value")

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from longshore.core.errors import InputError, ObjectError
-from longshore.core.snapshot import Snapshot
+from longshore.core.words.errors import InputError, ObjectError
+from longshore.core.words.snapshot import Snapshot
 from longshore.kube import context, convert, wire
 
 Value = TypeVar("Value")

@@ -3,15 +3,15 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from longshore.core.pod import (
+from longshore.core.arrays.queries import HARD_AFFINITY_WEIGHT
+from longshore.core.words.pod import (
     LATENCY_HARD_ANNOTATION,
     LATENCY_SOFT_ANNOTATION,
     Pod,
     Toleration,
     WeightedAffinityTerm,
 )
-from longshore.core.queries import HARD_AFFINITY_WEIGHT
-from longshore.core.trace import Create, Trace
+from longshore.core.words.trace import Create, Trace
 from longshore.kube.dump import Import
 
 BOUND_TIME, WAITING_TIME = 0.0, 1.0

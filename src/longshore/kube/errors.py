@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 
 _LONGEST_DETAIL = 500
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 # As client-go: a mounted token is renewed long before it ends, so a minute's age does no harm.
 _TOKEN_FILE_SECONDS = 60.0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.identity import Certificate, Credentials
 
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")

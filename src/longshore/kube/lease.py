@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube import errors
 from longshore.kube.client import Client
 from longshore.kube.writes import micro_time

@@ -8,9 +8,9 @@ them: a text that says the same is kept as it is. Readings other than latency ha
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from longshore.core.labels import Labels
-from longshore.core.node import Node
-from longshore.core.pod import (
+from longshore.core.words.labels import Labels
+from longshore.core.words.node import Node
+from longshore.core.words.pod import (
     ANY_IP,
     LATENCY_HARD_ANNOTATION,
     LATENCY_SOFT_ANNOTATION,
@@ -20,8 +20,8 @@ from longshore.core.pod import (
     ResourceNanos,
     Volume,
 )
-from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
-from longshore.core.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service
+from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
+from longshore.core.words.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service
 from longshore.kube import annotations, manifest_selectors, wire
 
 Manifest = dict[str, Any]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from longshore.core.labels import Labels, Requirement, Selector
-from longshore.core.pod import AffinityTerm, NodeSelectorTerm, PodSpec, SpreadConstraint, WeightedAffinityTerm
+from longshore.core.words.labels import Labels, Requirement, Selector
+from longshore.core.words.pod import AffinityTerm, NodeSelectorTerm, PodSpec, SpreadConstraint, WeightedAffinityTerm
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube import errors, wire
 from longshore.kube.client import Client
 from longshore.kube.resources import Resource

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import yaml
 
-from longshore.core.errors import nearest_name
+from longshore.core.words.errors import nearest_name
 from longshore.kube.scheduler_config_args import argument_problems
 
 PLUGIN = "Longshore"

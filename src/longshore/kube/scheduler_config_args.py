@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from longshore.core.errors import nearest_name
+from longshore.core.words.errors import nearest_name
 
 MOST_DEADLINE_SECONDS = 5
 _URL_EXAMPLE = "https://models.example/models/el-rl/live/"

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import (
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import (
     AffinityTerm,
     NodePreference,
     NodeSelectorTerm,

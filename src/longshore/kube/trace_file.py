@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from longshore.core.errors import InputError, nearest_name
-from longshore.core.pod import Pod
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.errors import InputError, nearest_name
+from longshore.core.words.pod import Pod
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube import convert, manifest, wire
 from longshore.kube.dump import names, read_objects
 
 if TYPE_CHECKING:
-    from longshore.core.snapshot import Snapshot
+    from longshore.core.words.snapshot import Snapshot
 
 FORMAT = "longshore-trace"
 VERSION = 1

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from longshore.core.errors import ComponentMissingError, LongshoreError, UnknownNameError
+from longshore.core.words.errors import ComponentMissingError, LongshoreError, UnknownNameError
 
 CACHE_VARIABLE = "LONGSHORE_CACHE"
 """Where built programs and other things that can be made again lie; by default `longshore` in the user's cache."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.kube.client import Client
 from longshore.lab.cluster import ClusterOptions, LocalCluster, api, temporary
 from longshore.lab.cluster.processes import memory_bytes

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube import wire
 from longshore.kube.client import METADATA_ONLY, Client
 from longshore.kube.config import load_identity

@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 
 from longshore import filters
-from longshore.core.encode import Encoded
-from longshore.core.features import FEATURES, PLUGIN, features
-from longshore.core.live import LiveCluster
-from longshore.core.node import NodeReadings
-from longshore.core.ops import Array
-from longshore.core.pod import Pod
-from longshore.core.policy import Policy
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.features import FEATURES, PLUGIN, features
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.arrays.ops import Array
+from longshore.core.network.bundle import Policy
+from longshore.core.words.node import NodeReadings
+from longshore.core.words.pod import Pod
 from longshore.deciding.decide import held_back_reason
 from longshore.kube import annotations, convert, wire
 from longshore.kube.dump import read_objects

@@ -17,19 +17,19 @@ import numpy as np
 from longshore import filters
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import encode
-from longshore.core.features import feature_specs
-from longshore.core.forward import needed, tensor_names
-from longshore.core.ops import Array
-from longshore.core.place import place
-from longshore.core.policy import Envelope, Policy
-from longshore.core.trace import Create
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.features import feature_specs
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place
+from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.forward import needed, tensor_names
+from longshore.core.words.trace import Create
 from longshore.objectives.weighted import parse_objective
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.learned import learned
 from longshore.simulator.params import compile_trace
-from longshore.training.probe import probe
+from longshore.training.run.probe import probe
 from longshore.workloads.build import build_workload
 
 DEFAULT_SIZES = (10, 100, 1000, 5000)
@@ -170,4 +170,6 @@ def blas_name() -> str:
     """Name the library that multiplies matrices, and say on how many threads it does that here."""
     config: Any = np.show_config(mode="dicts")
     blas = config["Build Dependencies"]["blas"]
-    return f"{blas['name']} {blas['version']}, products in blocks on the calling thread (core/ops.py: row_product)"
+    return (
+        f"{blas['name']} {blas['version']}, products in blocks on the calling thread (core/arrays/ops.py: row_product)"
+    )

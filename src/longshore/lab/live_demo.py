@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from longshore.core.errors import LongshoreError
-from longshore.core.trace import Trace
+from longshore.core.words.errors import LongshoreError
+from longshore.core.words.trace import Trace
 from longshore.evaluation.timeline import window
 from longshore.lab.cluster import ClusterOptions, LocalCluster, temporary
 from longshore.lab.cluster.local import last_lines

@@ -11,9 +11,9 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
-from longshore.core.node import NodeReadings
-from longshore.core.pod import Pod
-from longshore.core.trace import Create, Delete, Event, LatencyChange, Trace
+from longshore.core.words.node import NodeReadings
+from longshore.core.words.pod import Pod
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, Trace
 from longshore.kube import writes
 from longshore.kube.errors import NotFound
 from longshore.lab.live_session import LiveSession

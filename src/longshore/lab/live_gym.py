@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from longshore import filters as filter_room
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.errors import InputError, LongshoreError
-from longshore.core.features import chosen, default_names, features
-from longshore.core.place import place
-from longshore.core.pod import Pod
-from longshore.core.trace import Trace
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.features import chosen, default_names, features
+from longshore.core.arrays.place import place
+from longshore.core.words.errors import InputError, LongshoreError
+from longshore.core.words.pod import Pod
+from longshore.core.words.trace import Trace
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.live_episode import LiveEpisode, Turn

@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 
-from longshore.core.errors import LongshoreError
-from longshore.core.live import LiveCluster
-from longshore.core.pod import Pod
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.errors import LongshoreError
+from longshore.core.words.pod import Pod
 from longshore.kube import annotations, writes
 from longshore.kube.cache import Cache, Change, ContextChange, NodeChange, PodChange
 from longshore.kube.client import Client

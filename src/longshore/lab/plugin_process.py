@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import ApiError

@@ -9,11 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from longshore.core.labels import Labels
-from longshore.core.node import Node, NodeReadings
-from longshore.core.pod import LATENCY_HARD_ANNOTATION, LATENCY_SOFT_ANNOTATION, Container, Pod, PodSpec, Toleration
-from longshore.core.snapshot import Snapshot
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.labels import Labels
+from longshore.core.words.node import Node, NodeReadings
+from longshore.core.words.pod import (
+    LATENCY_HARD_ANNOTATION,
+    LATENCY_SOFT_ANNOTATION,
+    Container,
+    Pod,
+    PodSpec,
+    Toleration,
+)
+from longshore.core.words.snapshot import Snapshot
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.filters.unsupported import find_unsupported
 from longshore.kube import annotations, wire
 from longshore.kube.cache import Cache, ContextChange, NodeChange, PodChange

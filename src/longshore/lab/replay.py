@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from longshore import filters
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.place import place, remove
-from longshore.core.power import cluster_watts
-from longshore.core.trace import Create, LatencyChange, NodeDrain, NodeFail, NodeJoin
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place, remove
+from longshore.core.arrays.power import cluster_watts
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.evaluation.metrics import make_runs
 from longshore.evaluation.series import Series, make_series
 from longshore.lab.recording import Bound, Gone, Happened, Recording

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.labels import Requirement, Selector
-from longshore.core.node import Node, NodeReadings, Taint
-from longshore.core.ops import Array
-from longshore.core.pod import (
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.node import Node, NodeReadings, Taint
+from longshore.core.words.pod import (
     AffinityTerm,
     Container,
     HostPort,
@@ -27,8 +27,8 @@ from longshore.core.pod import (
     SpreadConstraint,
     Toleration,
 )
-from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
-from longshore.core.trace import Create, Trace
+from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
+from longshore.core.words.trace import Create, Trace
 from longshore.filters import SETS
 from longshore.policies import REGISTRY
 from longshore.simulator.params import Compiled, SimParams, compile_trace

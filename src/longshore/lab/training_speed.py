@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from longshore.core.errors import InputError, LongshoreError, UnknownNameError
-from longshore.training.devices import find_devices
-from longshore.training.guides import find_guide
-from longshore.training.plan import Plan
-from longshore.training.prepare import prepare
+from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
+from longshore.training.program.devices import find_devices
+from longshore.training.run.guides import find_guide
+from longshore.training.run.plan import Plan
+from longshore.training.run.prepare import prepare
 
 OURS = ("dqn", "ppo", "evolution")
 GUIDED = "imitation"

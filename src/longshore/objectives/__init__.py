@@ -4,7 +4,7 @@ Each entry is one file of this room: a frozen dataclass whose fields are its par
 the entry point group `longshore.objectives`. `weighted.py` builds them from text and is the only combiner.
 """
 
-from longshore.core.registry import Registry
+from longshore.core.words.registry import Registry
 
 REGISTRY = Registry(
     "objective",

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple, Protocol
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 
 
 class Transition(NamedTuple):

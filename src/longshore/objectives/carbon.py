@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array, namespace
-from longshore.core.power import node_watts
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import node_watts
+from longshore.core.words.errors import InputError
 from longshore.objectives.base import Transition, never_ends
 
 

@@ -7,7 +7,7 @@ Any exponent above 1 rewards packing. The original multiplied by 100; here a wei
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import Resource
 from longshore.objectives.used_power import check_exponent, sum_of_powers

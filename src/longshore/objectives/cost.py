@@ -7,7 +7,7 @@ A node is on if it has a pod.
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import is_on
 

@@ -13,7 +13,7 @@ and so the number of nodes of a cluster that is imported without its control pla
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import Measure, chose_most_loaded, is_unused, num_nodes
 

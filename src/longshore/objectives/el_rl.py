@@ -11,7 +11,7 @@ counts the control plane too (N = nodes + 1, for a cluster imported without it) 
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import is_on, num_nodes
 

@@ -6,9 +6,9 @@ original's own rule is 0.95 of memory. A node that has nothing of the resource i
 
 from dataclasses import dataclass
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array, namespace
-from longshore.core.power import use_ratio
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import use_ratio
+from longshore.core.words.errors import InputError
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import Resource, allocatable, requested
 

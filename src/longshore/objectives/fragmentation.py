@@ -2,7 +2,7 @@
 
     reward = - Σ_n F_n / (GPU capacity, or free GPU)          after the placement
 
-F_n is FGD's expected unusable share of node n over the typical pods (`core/fragmentation.py`). By capacity, the
+F_n is FGD's expected unusable share of node n over the typical pods (`core/arrays/fragmentation.py`). By capacity, the
 default, the sum of falls is what FGD descends; by what is idle, it is the fragmentation ratio that its authors plot.
 Without GPUs, and with nothing idle, it is 0.
 """
@@ -10,9 +10,9 @@ Without GPUs, and with nothing idle, it is 0.
 from dataclasses import dataclass
 from typing import Literal
 
-from longshore.core.fragmentation import cluster_fragment
-from longshore.core.gpu import free_milli
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.fragmentation import cluster_fragment
+from longshore.core.arrays.gpu import free_milli
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 
 

@@ -7,7 +7,7 @@ wrong. `strict` (thesis, section 4.4) also ends the episode at -1; the rewards a
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import Measure, chose_least_loaded, chose_most_loaded
 

@@ -6,7 +6,7 @@ where no node has a reading, every choice gives 0 and none is wrong. `strict` en
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 
 

@@ -5,10 +5,10 @@ Padding rows are neither on, nor unused, nor loaded.
 
 from typing import Literal
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
-from longshore.core.power import use_ratio
-from longshore.core.resources import CORE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import use_ratio
+from longshore.core.words.resources import CORE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY
 from longshore.objectives.base import Transition
 
 Measure = Literal["pods", "cpu", "memory", "disk"]

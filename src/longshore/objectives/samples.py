@@ -8,15 +8,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import Encoded, encode
-from longshore.core.gpu import best_fit
-from longshore.core.node import Node, NodePower, NodeReadings
-from longshore.core.place import place
-from longshore.core.pod import Container, GpuRequest, Pod, PodSpec, ResourceNanos
-from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
-from longshore.core.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.gpu import best_fit
+from longshore.core.arrays.place import place
+from longshore.core.words.node import Node, NodePower, NodeReadings
+from longshore.core.words.pod import Container, GpuRequest, Pod, PodSpec, ResourceNanos
+from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
+from longshore.core.words.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
+from longshore.core.words.snapshot import Snapshot
 from longshore.objectives.base import Transition
 
 _GIBIBYTE = 1 << 30

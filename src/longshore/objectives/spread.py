@@ -7,7 +7,7 @@ The makespan of balancing: it only improves by keeping the worst node low.
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import used_ratio
 

@@ -1,8 +1,8 @@
 """The sum of powers of use, which `compress` and `balance` share."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.objectives.load import Resource, used_ratio
 
 MAX_EXPONENT = 16.0

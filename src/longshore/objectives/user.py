@@ -22,8 +22,8 @@ from types import ModuleType
 
 import numpy as np
 
-from longshore.core.errors import UserTermError, nearest_name
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.words.errors import UserTermError, nearest_name
 from longshore.objectives import REGISTRY
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.samples import sample_transitions

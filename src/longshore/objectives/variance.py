@@ -7,7 +7,7 @@ It is 0 when all nodes are used alike, and never below -1/4 without overcommit.
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.load import num_nodes, used_ratio
 

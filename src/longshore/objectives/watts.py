@@ -3,13 +3,13 @@
     reward = - Σ_n curve_n(requested CPU / allocatable CPU)
 
 The curve of each node is linear between its points: two points make the linear model, more a measured one. Idle nodes
-draw the first point or, with `switch_off_idle`, nothing. Formulas: `core/power.py`.
+draw the first point or, with `switch_off_idle`, nothing. Formulas: `core/arrays/power.py`.
 """
 
 from dataclasses import dataclass
 
-from longshore.core.ops import Array
-from longshore.core.power import cluster_watts
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import cluster_watts
 from longshore.objectives.base import Transition, never_ends
 
 

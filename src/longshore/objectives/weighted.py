@@ -21,8 +21,8 @@ from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 import msgspec
 import yaml
 
-from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.objectives import REGISTRY
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.user import JitCheck, UserTerm, check_reward, is_file_target, load_user_term

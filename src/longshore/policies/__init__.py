@@ -3,7 +3,7 @@
 Each entry is one file of this room; other packages add entries by the entry point group `longshore.policies`.
 """
 
-from longshore.core.registry import Registry
+from longshore.core.words.registry import Registry
 
 REGISTRY = Registry(
     "policy",

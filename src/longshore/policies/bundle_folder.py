@@ -7,10 +7,17 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from longshore.core.bundle import CARD_FILE, MAX_POLICY_BYTES, POLICY_FILE, WEIGHTS_FILE, read_bundle, write_bundle
-from longshore.core.errors import InputError, LongshoreError
-from longshore.core.policy import Policy
-from longshore.core.weights import MAX_BYTES
+from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle_files import (
+    CARD_FILE,
+    MAX_POLICY_BYTES,
+    POLICY_FILE,
+    WEIGHTS_FILE,
+    read_bundle,
+    write_bundle,
+)
+from longshore.core.network.weights import MAX_BYTES
+from longshore.core.words.errors import InputError, LongshoreError
 
 _LIMITS = {POLICY_FILE: MAX_POLICY_BYTES, WEIGHTS_FILE: MAX_BYTES}
 _ALL_LIMITS = _LIMITS | {CARD_FILE: MAX_POLICY_BYTES}

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longshore.core import features as table
-from longshore.core.arrays import ClusterArrays, Readings
-from longshore.core.feature_view import View
-from longshore.core.features import runs_of, write_columns
-from longshore.core.ops import Array
+from longshore.core.arrays import features as table
+from longshore.core.arrays.cluster_arrays import ClusterArrays, Readings
+from longshore.core.arrays.feature_view import View
+from longshore.core.arrays.features import runs_of, write_columns
+from longshore.core.arrays.ops import Array
 
 MOST_BYTES = 16 << 20
 """Of all that is kept: hundreds of classes at 200 nodes. The class that was not asked for the longest goes first."""

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import TIE_TOLERANCE
-from longshore.core.features import features as compute_features
-from longshore.core.forward import LOAD, POD_KIND, POD_KINDS, Inputs, Op
-from longshore.core.gpu import WHOLE_GPU_MILLI, wanted
-from longshore.core.ops import Array, namespace
-from longshore.core.power import CPU_COLUMN
+from longshore.core.arrays.choose import TIE_TOLERANCE
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.features import features as compute_features
+from longshore.core.arrays.gpu import WHOLE_GPU_MILLI, wanted
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import CPU_COLUMN
+from longshore.core.network.forward import LOAD, POD_KIND, POD_KINDS, Inputs, Op
 from longshore.policies.heuristics.base import Heuristic
 
 LAST_PLACE = 8

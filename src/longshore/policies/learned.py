@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.errors import InputError
-from longshore.core.feature_view import View
-from longshore.core.features import Feature, chosen, columns
-from longshore.core.forward import LOAD, LOADS, ROW_KINDS, SCORE, Bound, Op, bind, is_linear_in, needed, run
-from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace
-from longshore.core.policy import Policy, weight_values
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.feature_view import View
+from longshore.core.arrays.features import Feature, chosen, columns
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.network.bundle import Policy, weight_values
+from longshore.core.network.forward import LOAD, LOADS, ROW_KINDS, SCORE, Bound, Op, bind, is_linear_in, needed, run
+from longshore.core.words.errors import InputError
 from longshore.policies import REGISTRY
 from longshore.policies.column_cache import ColumnCache
 from longshore.policies.heuristics.base import Heuristic

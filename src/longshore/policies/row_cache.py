@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longshore.core import features as table
-from longshore.core.arrays import ClusterArrays, Readings
-from longshore.core.feature_view import Largest, View
-from longshore.core.features import Feature, columns
-from longshore.core.forward import PREFERENCE, ROWS, SCORE, Op, bind, needed, run
-from longshore.core.ops import Array, row_product, without_warnings
+from longshore.core.arrays import features as table
+from longshore.core.arrays.cluster_arrays import ClusterArrays, Readings
+from longshore.core.arrays.feature_view import Largest, View
+from longshore.core.arrays.features import Feature, columns
+from longshore.core.arrays.ops import Array, row_product, without_warnings
+from longshore.core.network.forward import PREFERENCE, ROWS, SCORE, Op, bind, needed, run
 from longshore.policies.column_cache import has_same_frame
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import Reads, with_rows

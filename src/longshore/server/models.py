@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.server.serving import LOOPBACK, Server, Tls
 from longshore.store.models import MANIFEST_FILE, ModelRegistry, ModelVersion
 

@@ -16,7 +16,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 
 LOGGER = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 
 from longshore import filters as filter_room
-from longshore.core import features as feature_table
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays import features as feature_table
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.objectives.base import Objective, Transition
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays, State, rows_of
-from longshore.core.ops import Array
-from longshore.core.place import shift
-from longshore.core.power import cpu_millis_left, pwr_node_watts
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays, State, rows_of
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import shift
+from longshore.core.arrays.power import cpu_millis_left, pwr_node_watts
 from longshore.policies.heuristics.amounts import MEMORY_COLUMN, cpu_millis_wanted
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.heuristics.by_node import ByNode

@@ -25,9 +25,9 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from longshore.core.errors import InputError
-from longshore.core.features import chosen, default_names
-from longshore.core.ops import Array
+from longshore.core.arrays.features import chosen, default_names
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.filters import filter_set
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.weighted import parse_objective

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import Encoded, encode
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.padding import column, matrix
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.padding import column, matrix
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 
 
 class Kind(IntEnum):

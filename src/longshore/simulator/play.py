@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from longshore import filters as filter_room
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.trace import NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.objectives.base import Objective
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import Compiled, Kind, SimParams, compile_trace

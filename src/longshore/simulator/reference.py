@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from longshore import filters
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
-from longshore.core.place import place, remove
-from longshore.core.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place, remove
+from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.objectives.base import Objective, Transition
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import Compiled, Kind

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
-from longshore.core.place import remove
-from longshore.core.power import cluster_watts
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import remove
+from longshore.core.arrays.power import cluster_watts
 from longshore.objectives.base import Objective, Transition
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import SimParams

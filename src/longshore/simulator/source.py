@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import jax
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.trace import Create, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.simulator.params import Compiled, SimParams, compile_trace
 from longshore.workloads.base import Workload
 

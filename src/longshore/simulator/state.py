@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from longshore.core.arrays import State
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import State
+from longshore.core.arrays.ops import Array
 
 # Phases of a pod.
 ABSENT, WAITING, RUNNING, GONE = 0, 1, 2, 3

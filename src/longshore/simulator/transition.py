@@ -6,9 +6,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from longshore import filters
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, ratio
-from longshore.core.place import shift
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, ratio
+from longshore.core.arrays.place import shift
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITING, Outcome, SimState
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.store.reader import DecisionReader
 from longshore.store.records import DecisionRecord, Outcome, OutcomeKind
 from longshore.store.schema import DECISIONS, create_engine, migrate, reason_of, store_name, store_url

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
-from longshore.core.bundle import CARD_FILE, MAX_POLICY_BYTES, POLICY_FILE, WEIGHTS_FILE, read_bundle
-from longshore.core.errors import InputError, LongshoreError, UnknownNameError
+from longshore.core.network.bundle_files import CARD_FILE, MAX_POLICY_BYTES, POLICY_FILE, WEIGHTS_FILE, read_bundle
+from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
 from longshore.store.location import default_store
 from longshore.store.schema import (
     MODEL_ALIASES,

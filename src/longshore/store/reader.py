@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.store.records import DecisionRecord
 from longshore.store.schema import DECISIONS, check_version, create_engine, read_version, store_name, store_url, wrap
 

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from longshore.core.decision import Decision
+from longshore.core.words.decision import Decision
 
 Mode = Literal["standalone", "plugin", "extender", "suggestions", "shadow", "simulator"]
 MODES: tuple[str, ...] = get_args(Mode)

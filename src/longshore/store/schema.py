@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.store.location import default_store
 
 METADATA = sa.MetaData()

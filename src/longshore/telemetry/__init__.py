@@ -4,7 +4,7 @@ Each entry is one file of this room: a class that yields what was measured on th
 Other packages add entries by the entry point group `longshore.telemetry`. Who reads a source follows it by `follow.py`.
 """
 
-from longshore.core.registry import Registry
+from longshore.core.words.registry import Registry
 
 REGISTRY = Registry(
     "telemetry source",

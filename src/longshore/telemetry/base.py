@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 
 DEFAULT_MAX_AGE_SECONDS = 60.0
 

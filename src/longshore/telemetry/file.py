@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import msgspec
 import yaml
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.telemetry.base import Batch, TimedReadings
 
 MAX_BYTES = 64 * 1024**2

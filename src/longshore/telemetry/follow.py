@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.telemetry.base import DEFAULT_MAX_AGE_SECONDS, Batch, Source
 
 LOGGER = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 
 
 def rank_weights(population: int) -> Array:

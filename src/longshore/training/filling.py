@@ -20,8 +20,8 @@ import numpy as np
 from longshore.agents.learners.evolution import Evolution, EvolutionState
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.kinds import Kinds
-from longshore.core.forward import LOADS, POD_KINDS, needed
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import LOADS, POD_KINDS, needed
 from longshore.evaluation.tables.openb import Nodes, Pods
 from longshore.evaluation.tables.problem import Problem
 from longshore.policies.heuristics.base import Heuristic

@@ -13,12 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.feature_view import View
-from longshore.core.features import chosen, columns
-from longshore.core.forward import POD_KINDS
-from longshore.core.ops import Array
-from longshore.core.place import place
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.feature_view import View
+from longshore.core.arrays.features import chosen, columns
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place
+from longshore.core.network.forward import POD_KINDS
 from longshore.evaluation.tables.problem import is_axis
 from longshore.policies.inputs import pod_kind
 from longshore.simulator.filling import Filling, Outcome, fill, fits

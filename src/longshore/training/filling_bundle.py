@@ -11,11 +11,11 @@ import numpy as np
 
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.kinds import Kinds
-from longshore.core.feature_view import View
-from longshore.core.features import chosen, columns, feature_specs
-from longshore.core.forward import LOADS, POD_KINDS, needed, tensor_names
-from longshore.core.place import place
-from longshore.core.policy import Envelope, Interval, Policy, Weight
+from longshore.core.arrays.feature_view import View
+from longshore.core.arrays.features import chosen, columns, feature_specs
+from longshore.core.arrays.place import place
+from longshore.core.network.bundle import Envelope, Interval, Policy, Weight
+from longshore.core.network.forward import LOADS, POD_KINDS, needed, tensor_names
 from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.filling import fill_all

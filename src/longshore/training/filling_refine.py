@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.evaluation.tables.mixes import MixRanges
 from longshore.evaluation.tables.openb import Nodes, Pods
 from longshore.evaluation.tables.problem import Problem

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.evaluation.tables.mixes import DEFAULT_RANGES, MixRanges, draw_mix
 from longshore.evaluation.tables.openb import Nodes
 from longshore.evaluation.tables.problem import Problem, is_axis, side_by_side

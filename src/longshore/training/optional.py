@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from longshore.core.errors import ComponentMissingError
+from longshore.core.words.errors import ComponentMissingError
 
 
 def optional_package(name: str, extra: str) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.training.covariance import better_half, mirrored_noise, rank_weights
 
 _RECENT = 3.0

@@ -4,7 +4,7 @@ Each entry is one file of this room: a frozen dataclass whose fields are its par
 Other packages add entries by the entry point group `longshore.workloads`; `build.py` makes one from its name.
 """
 
-from longshore.core.registry import Registry
+from longshore.core.words.registry import Registry
 
 REGISTRY = Registry(
     "workload",

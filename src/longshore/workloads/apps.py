@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from longshore.core.labels import Labels, Requirement, Selector, freeze
-from longshore.core.node import Node
-from longshore.core.pod import (
+from longshore.core.words.labels import Labels, Requirement, Selector, freeze
+from longshore.core.words.node import Node
+from longshore.core.words.pod import (
     LATENCY_HARD_ANNOTATION,
     LATENCY_SOFT_ANNOTATION,
     Container,
@@ -19,8 +19,8 @@ from longshore.core.pod import (
     Pod,
     PodSpec,
 )
-from longshore.core.resources import CPU, MEMORY
-from longshore.core.snapshot import Controller
+from longshore.core.words.resources import CPU, MEMORY
+from longshore.core.words.snapshot import Controller
 from longshore.workloads.draw import Draw
 from longshore.workloads.machines import cpu_nanos, memory_nanos
 

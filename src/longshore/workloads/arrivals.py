@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from longshore.core.trace import Create
+from longshore.core.words.trace import Create
 from longshore.workloads.apps import App
 from longshore.workloads.base import seconds
 from longshore.workloads.draw import Draw

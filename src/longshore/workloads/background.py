@@ -6,8 +6,8 @@ the replicas come one by one. Nodes are of 6 CPU / 16 GiB, as the seed system's 
 
 from dataclasses import dataclass
 
-from longshore.core.node import Node
-from longshore.core.trace import Create, Delete, Event, Trace
+from longshore.core.words.node import Node
+from longshore.core.words.trace import Create, Delete, Event, Trace
 from longshore.workloads.apps import App, make_app
 from longshore.workloads.base import check_range, in_order, seconds
 from longshore.workloads.draw import Draw

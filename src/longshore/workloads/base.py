@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import Protocol
 
-from longshore.core.errors import InputError
-from longshore.core.trace import Event, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Event, Trace
 
 
 class Workload(Protocol):

@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from longshore.core.errors import InputError, UnknownNameError
+from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.workloads import REGISTRY
 from longshore.workloads.base import Workload
 

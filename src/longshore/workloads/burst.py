@@ -6,7 +6,7 @@ and short-lived, as batch work is. They fill the queue, and show how fast and ho
 
 from dataclasses import dataclass, replace
 
-from longshore.core.trace import Create, Event, Trace
+from longshore.core.words.trace import Create, Event, Trace
 from longshore.workloads.apps import App, make_app
 from longshore.workloads.arrivals import create
 from longshore.workloads.base import check_range, in_order

@@ -6,7 +6,7 @@ an exponential downtime, unless the trace has ended by then. Some nodes are not 
 
 from dataclasses import dataclass, replace
 
-from longshore.core.trace import Event, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.trace import Event, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.workloads.base import check_range, in_order, seconds
 from longshore.workloads.draw import Draw
 from longshore.workloads.poisson import Poisson

@@ -8,7 +8,7 @@ depend on who schedules, so here the same time always passes.
 import math
 from dataclasses import dataclass
 
-from longshore.core.trace import Create, Delete, Event, Trace
+from longshore.core.words.trace import Create, Delete, Event, Trace
 from longshore.workloads.apps import App, make_app
 from longshore.workloads.base import check_range, in_order, seconds
 from longshore.workloads.draw import Draw

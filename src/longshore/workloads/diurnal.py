@@ -9,8 +9,8 @@ busiest hour the far zone is beyond the hard limit.
 import math
 from dataclasses import dataclass
 
-from longshore.core.node import Node
-from longshore.core.trace import Event, LatencyChange, Trace
+from longshore.core.words.node import Node
+from longshore.core.words.trace import Event, LatencyChange, Trace
 from longshore.workloads.apps import App, mean_share
 from longshore.workloads.arrivals import create
 from longshore.workloads.base import check_range, in_order, seconds

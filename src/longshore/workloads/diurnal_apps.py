@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from longshore.core.labels import Requirement, Selector
-from longshore.core.pod import (
+from longshore.core.arrays.queries import HOSTNAME_KEY, ZONE_KEY
+from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.pod import (
     AffinityTerm,
     HostPort,
     NodePreference,
@@ -18,8 +19,7 @@ from longshore.core.pod import (
     Toleration,
     WeightedAffinityTerm,
 )
-from longshore.core.queries import HOSTNAME_KEY, ZONE_KEY
-from longshore.core.snapshot import Namespace, Service
+from longshore.core.words.snapshot import Namespace, Service
 from longshore.workloads.apps import App, draw_sizes, make_app
 from longshore.workloads.diurnal_nodes import DEDICATED_KEY, DISK_KEY, GENERATION_KEY
 from longshore.workloads.draw import Draw

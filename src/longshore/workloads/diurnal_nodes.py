@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from longshore.core.errors import UnknownNameError
-from longshore.core.node import Image, Node, Taint
-from longshore.core.queries import ZONE_KEY
+from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.words.errors import UnknownNameError
+from longshore.core.words.node import Image, Node, Taint
 from longshore.workloads.draw import Draw
 from longshore.workloads.machines import GIB_IN_MIB, MIB, make_node, numbered, zone_latencies
 

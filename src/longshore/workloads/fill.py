@@ -6,7 +6,7 @@ mixed sizes come one by one until the load is met; then everything is deleted, a
 
 from dataclasses import dataclass
 
-from longshore.core.trace import Create, Delete, Event, Trace
+from longshore.core.words.trace import Create, Delete, Event, Trace
 from longshore.workloads.apps import make_apps, mean_share
 from longshore.workloads.base import check_range, in_order, seconds
 from longshore.workloads.diurnal_nodes import choose_shapes

@@ -5,11 +5,11 @@ The annotations repeat what the node's fields say, so that a trace that is writt
 
 from collections.abc import Mapping, Sequence
 
-from longshore.core.labels import freeze
-from longshore.core.node import Node, NodePower, NodeReadings, Taint
-from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
-from longshore.core.queries import HOSTNAME_KEY
-from longshore.core.resources import CPU, MEMORY, PODS
+from longshore.core.arrays.queries import HOSTNAME_KEY
+from longshore.core.words.labels import freeze
+from longshore.core.words.node import Node, NodePower, NodeReadings, Taint
+from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
+from longshore.core.words.resources import CPU, MEMORY, PODS
 
 MIB = 1024**2
 GIB_IN_MIB = 1024

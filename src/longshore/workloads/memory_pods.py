@@ -7,9 +7,9 @@ It starts a pod every 0.1 ms, which offers four times what the nodes hold; here 
 
 from dataclasses import dataclass
 
-from longshore.core.pod import Container, Pod, PodSpec
-from longshore.core.resources import MEMORY
-from longshore.core.trace import Create, Event, Trace
+from longshore.core.words.pod import Container, Pod, PodSpec
+from longshore.core.words.resources import MEMORY
+from longshore.core.words.trace import Create, Event, Trace
 from longshore.workloads.apps import generated
 from longshore.workloads.base import check_range, in_order, seconds
 from longshore.workloads.draw import Draw

@@ -7,9 +7,9 @@ wanted, unless it is given.
 
 from dataclasses import dataclass
 
-from longshore.core.node import Node
-from longshore.core.queries import ZONE_KEY
-from longshore.core.trace import Trace
+from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.words.node import Node
+from longshore.core.words.trace import Trace
 from longshore.workloads.apps import make_apps, mean_share
 from longshore.workloads.arrivals import poisson_creates
 from longshore.workloads.base import check_range

@@ -8,7 +8,7 @@ deleted. The latencies change before the pod half-way through all creations, and
 from dataclasses import dataclass
 from typing import Literal
 
-from longshore.core.trace import Create, Delete, Event, Trace
+from longshore.core.words.trace import Create, Delete, Event, Trace
 from longshore.workloads.base import check_range, in_order, seconds
 from longshore.workloads.machines import numbered
 from longshore.workloads.thesis import latency_changes, latency_phases, make_workers, nginx

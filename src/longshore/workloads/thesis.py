@@ -10,8 +10,8 @@ the worker that a good policy has filled becomes the one that it may not use.
 
 from collections.abc import Sequence
 
-from longshore.core.node import Node
-from longshore.core.trace import LatencyChange
+from longshore.core.words.node import Node
+from longshore.core.words.trace import LatencyChange
 from longshore.workloads.apps import App, make_app
 from longshore.workloads.base import seconds
 from longshore.workloads.draw import Draw

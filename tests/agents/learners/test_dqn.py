@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from agents.toys import drawn, make_seen, make_segment, random_seen, share_right, train_bandit
-from jax_support import assert_same_trees, to_jax
 from longshore.agents import scoring
 from longshore.agents.learners.dqn import Dqn, DqnState
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.linear import Linear
 from longshore.agents.networks.mlp import Mlp
-from longshore.training.checkpoint import Position, read_checkpoint, write_checkpoint
-from longshore.training.plan import Plan
-from longshore.training.program import TrainState
+from longshore.training.program.chunk import TrainState
+from longshore.training.run.checkpoint import Position, read_checkpoint, write_checkpoint
+from longshore.training.run.plan import Plan
+from support.jax_arrays import assert_same_trees, to_jax
 
 BLUEPRINT = Linear().build(Sizes(2, 2))
 SMALL = Dqn(memory=64, batch=32, learning_starts=4, horizon=1, gradient_steps=4, learning_rate=2e-2, target_rate=0.1)

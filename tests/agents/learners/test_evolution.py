@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from longshore.agents.learners.evolution import Evolution, EvolutionState, _worth
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
-from longshore.core.forward import needed, tensor_names
+from longshore.core.network.forward import needed, tensor_names
 
 SIZE = 6
 BEST = np.array([1.0, -2.0, 0.5], np.float32)

@@ -10,7 +10,7 @@ from agents.toys import Trained, random_seen, share_right, train_bandit
 from longshore.agents.learners.imitation import Imitation
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 
 BLUEPRINT = DeepSets(width=8).build(Sizes(2, 3))
 UPDATES = 50

@@ -9,7 +9,6 @@ import optax
 import pytest
 
 from agents.toys import drawn, make_seen, make_segment, random_seen
-from jax_support import to_jax
 from longshore.agents import scoring
 from longshore.agents.base import Segment
 from longshore.agents.learners import on_policy
@@ -17,6 +16,7 @@ from longshore.agents.learners.actor_critic import ActorCritic
 from longshore.agents.learners.on_policy import LOG_P, VALUE, OnPolicyState, descend_in_parts, make_batch
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.linear import Linear
+from support.jax_arrays import to_jax
 
 BLUEPRINT = Linear().build(Sizes(2, 4))
 STEPS, ENVS = 6, 6

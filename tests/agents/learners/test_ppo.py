@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from agents.toys import drawn, make_seen, share_right, train_bandit
-from jax_support import to_jax
 from longshore.agents import scoring
 from longshore.agents.learners.on_policy import Batch
 from longshore.agents.learners.ppo import Ppo
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
 from longshore.agents.networks.linear import Linear
+from support.jax_arrays import to_jax
 
 LINEAR = Linear().build(Sizes(2, 3))
 

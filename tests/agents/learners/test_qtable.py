@@ -12,8 +12,8 @@ import pytest
 from agents.toys import make_seen, make_segment, plain_inputs
 from longshore.agents.learners.qtable import KEYS, VALUES, QTable, QTableState
 from longshore.agents.networks.base import Sizes
-from longshore.core.errors import InputError
-from longshore.core.forward import SCORE, check, forward
+from longshore.core.network.forward import SCORE, check, forward
+from longshore.core.words.errors import InputError
 
 LEARNER = QTable(buckets=2, discount=0.9, learning_rate=1.0, rate_power=0.0, may_defer=False, exploration=0.0)
 BLUEPRINT = LEARNER.build(Sizes(2, 2))

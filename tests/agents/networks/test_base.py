@@ -7,7 +7,7 @@ import pytest
 from agents.toys import FEATURES, make_inputs
 from longshore.agents import NETWORKS
 from longshore.agents.networks.base import VALUE, Blueprint, Builder, Shape, Sizes
-from longshore.core.forward import CONTEXT, PREFERENCE, PRIOR, ROWS, SCORE, check, forward, needed, tensor_names
+from longshore.core.network.forward import CONTEXT, PREFERENCE, PRIOR, ROWS, SCORE, check, forward, needed, tensor_names
 
 NODES, TERMS = 3, 2
 SIZES = Sizes(len(FEATURES), NODES)

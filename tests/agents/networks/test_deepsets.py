@@ -5,7 +5,7 @@ import numpy as np
 from agents.toys import FEATURES, drawn, make_inputs
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
-from longshore.core.forward import SCORE, forward
+from longshore.core.network.forward import SCORE, forward
 
 NODES, WIDTH = 5, 8
 BLUEPRINT = DeepSets(width=WIDTH).build(Sizes(len(FEATURES), NODES))

@@ -9,7 +9,7 @@ import pytest
 from agents.toys import FEATURES, drawn, make_inputs
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.gnn import RELATIONS, Gnn
-from longshore.core.forward import SCORE, Inputs, forward
+from longshore.core.network.forward import SCORE, Inputs, forward
 
 NODES = 5
 SIZES = Sizes(len(FEATURES), NODES)

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jax_support
-from builders import NodeBuilder, make_node, make_pod, make_snapshot
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.gnn import Gnn
-from longshore.core.encode import encode
-from longshore.core.forward import SCORE, forward, needed
-from longshore.core.ops import Array
-from longshore.core.queries import ZONE_KEY
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.network.forward import SCORE, forward, needed
+from longshore.core.words.snapshot import Snapshot
 from longshore.policies.inputs import policy_inputs
+from support import jax_arrays as jax_support
+from support.builders import NodeBuilder, make_node, make_pod, make_snapshot
 
 FEATURES = ("node_cpu_used", "after_cpu_used", "latency")
 BLUEPRINT = Gnn(width=8).build(Sizes(len(FEATURES), 0))

@@ -6,8 +6,8 @@ import pytest
 from agents.toys import FEATURES, drawn, make_inputs
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.kinds import Kinds
-from longshore.core.forward import POD_KINDS, ROW_KINDS, SCORE, Inputs, forward, needed
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import POD_KINDS, ROW_KINDS, SCORE, Inputs, forward, needed
 
 NODES, TERMS = 4, 2
 BLUEPRINT = Kinds().build(Sizes(len(FEATURES), NODES))

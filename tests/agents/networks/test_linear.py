@@ -5,7 +5,7 @@ import numpy as np
 from agents.toys import FEATURES, drawn, make_inputs
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.linear import Linear
-from longshore.core.forward import SCORE, forward
+from longshore.core.network.forward import SCORE, forward
 
 BLUEPRINT = Linear().build(Sizes(len(FEATURES), 4))
 

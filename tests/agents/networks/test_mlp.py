@@ -5,7 +5,7 @@ import numpy as np
 from agents.toys import FEATURES, drawn, make_inputs, permuted
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.mlp import Mlp
-from longshore.core.forward import SCORE, forward
+from longshore.core.network.forward import SCORE, forward
 
 NODES = 4
 BLUEPRINT = Mlp(width=8, layers=2).build(Sizes(len(FEATURES), NODES))

@@ -4,13 +4,13 @@ import asyncio
 import random
 from typing import Any
 
-from builders import make_node, make_pod
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.dashboard.top.feed import Status
 from longshore.dashboard.top.model import Board
 from longshore.dashboard.top.scheduler import SchedulerState
 from longshore.kube.cache import NodeChange, PodChange, PodCondition
 from longshore.store.records import DecisionRecord
+from support.builders import make_node, make_pod
 
 NOW = 1_700_000_000.0
 

@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import Static
 
 from dashboard.top.boards import NOW, SCHEDULER, FakeFeed, decision, large_board, node_change, pod_change
-from longshore.core.errors import LongshoreError
-from longshore.core.node import NodeReadings
+from longshore.core.words.errors import LongshoreError
+from longshore.core.words.node import NodeReadings
 from longshore.dashboard.top.app import HelpScreen, TopApp
 from longshore.dashboard.top.columns import NodeTable, PlacementTable
 from longshore.dashboard.top.model import Board, SortKey

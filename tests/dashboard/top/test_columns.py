@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard.top.boards import NOW, decision
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.dashboard.top.columns import NodeTable, PlacementTable
 from longshore.dashboard.top.model import EventKind, NodeRow, PlacementEvent, SortKey
 

@@ -12,8 +12,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, Gauge
 
 from dashboard.top.boards import decision
-from kube_server import PATH, Answer, ApiServer, status
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.dashboard.top import feed as feed_module
 from longshore.dashboard.top.feed import Feed, Sources
 from longshore.kube.config import load_identity
@@ -23,6 +22,7 @@ from longshore.lab.cluster import LocalCluster
 from longshore.lab.cluster.api import call
 from longshore.server.health import HealthServer
 from longshore.store.decisions import DecisionLog
+from support.kube_server import PATH, Answer, ApiServer, status
 
 
 class ClusterServer(ApiServer):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.top.boards import NOW, decision, gone, large_board, node_change, pod_change
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.dashboard.top.model import KEPT_EVENTS, Board, EventKind, SortKey
 from longshore.kube.cache import NodeChange, PodChange
 

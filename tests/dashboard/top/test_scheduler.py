@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from longshore.dashboard.top.scheduler import SchedulerState, parse_metrics
-from longshore.deciding.metrics import SchedulerMetrics
+from longshore.scheduling.metrics import SchedulerMetrics
 
 STOCK = """# TYPE scheduler_pending_pods gauge
 scheduler_pending_pods{queue="active"} 4

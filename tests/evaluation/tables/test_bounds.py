@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.bounds import (
     Demand,
     Supply,

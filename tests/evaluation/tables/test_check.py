@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.evaluation.tables.check import Placements, check_run
 from longshore.evaluation.tables.openb import Nodes, Pods
 

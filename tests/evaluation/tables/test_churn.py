@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.deciding.choosers import find_chooser
 from longshore.evaluation.tables.churn import Case, churn_row, with_departures
 from longshore.evaluation.tables.openb import Nodes, Pods

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.evaluation.tables.cutting import cut_gpus
 
 SHARES = (130, 240, 333, 334, 500, 510, 810, 1000)

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.gorand import GoRand, cooked
 
 FIRST_INTS = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.levels import (
     PUBLISHED_FILE,
     allocation_percent,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.evaluation.tables.mixes import MixRanges, draw_mix
 from longshore.evaluation.tables.openb import read_nodes, read_pods
 from longshore.evaluation.tables.problem import Problem

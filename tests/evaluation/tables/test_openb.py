@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.openb import NODE_FILE, find_traces, read_nodes, read_pods
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn0,96000,393216,8,G2\n"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longshore.core.power import CPU_COLUMN, pwr_node_watts
+from longshore.core.arrays.power import CPU_COLUMN, pwr_node_watts
 from longshore.deciding.choosers import find_chooser
 from longshore.evaluation.tables.levels import is_at_level
 from longshore.evaluation.tables.plain import play_plainly

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evaluation.tables.small_trace import TRACE
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.deciding.choosers import find_chooser
 from longshore.evaluation.tables.churn import with_departures
 from longshore.evaluation.tables.plain import play_plainly

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.openb import Nodes
 from longshore.evaluation.tables.scale import scaled
 

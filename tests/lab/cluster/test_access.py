@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from longshore.core.errors import ComponentMissingError, UnknownNameError
+from longshore.core.words.errors import ComponentMissingError, UnknownNameError
 from longshore.lab.cluster import access
 
 CHANGES = {"create", "update", "patch", "delete", "deletecollection"}

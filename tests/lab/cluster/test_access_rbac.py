@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from longshore.deciding.rights import EVICTION, Right, missing_rights, needed_rights
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import Forbidden
@@ -15,6 +14,7 @@ from longshore.kube.writes import bind
 from longshore.lab.cluster import LocalCluster
 from longshore.lab.cluster.access import longshore_rules, with_path
 from longshore.lab.cluster.api import answers, call, create_all, until
+from longshore.scheduling.rights import EVICTION, Right, missing_rights, needed_rights
 
 ACCOUNT, NAMESPACE, LEASE = "longshore-scheduler", "longshore-system", "longshore-scheduler"
 MERGE = "application/merge-patch+json"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import LongshoreError, UnknownNameError
+from longshore.core.words.errors import LongshoreError, UnknownNameError
 from longshore.lab.cluster import processes, state
 from longshore.lab.cluster.local import LocalCluster, last_lines
 from longshore.lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord

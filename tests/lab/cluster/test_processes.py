@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.lab.cluster import processes
 from longshore.lab.cluster.processes import ProcessRecord
 

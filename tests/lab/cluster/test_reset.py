@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster_support import namespace_in
 from longshore.lab.cluster import LocalCluster
 from longshore.lab.cluster.reset import MANAGED_BY, WORKLOAD, reset
+from support.local_cluster import namespace_in
 
 LABEL = f"{MANAGED_BY}={WORKLOAD}"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import InputError, LongshoreError, UnknownNameError
+from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
 from longshore.lab.cluster import state
 from longshore.lab.cluster.processes import ProcessRecord
 from longshore.lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from longshore.core.errors import ComponentMissingError, LongshoreError
+from longshore.core.words.errors import ComponentMissingError, LongshoreError
 from longshore.lab.build import oracle_path
 from longshore.lab.oracle import program
 from longshore.lab.oracle.program import Oracle

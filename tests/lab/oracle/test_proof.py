@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longshore.core.errors import ComponentMissingError
+from longshore.core.words.errors import ComponentMissingError
 from longshore.filters.base import Rejection
 from longshore.lab.build import CACHE_VARIABLE, oracle_path
 from longshore.lab.oracle import proof

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.filters import feasible
 from longshore.lab.build import oracle_path
 from longshore.lab.oracle import semantics

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster_support import running_cluster
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.lab.cluster import LocalCluster
 from longshore.lab.cluster.real import host
 from longshore.lab.proof.changing_nodes import ChangingResult, prove_changing_nodes
+from support.local_cluster import running_cluster
 
 FOUR_NODES = Path(__file__).parent / "four_nodes"
 """`longshore train ppo --workload test1 --objective el-rl --network deepsets --steps 20000`"""

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kube_server import ApiServer, running
 from longshore.kube.errors import NotFound, Unreachable
 from longshore.kube.identity import Identity
 from longshore.kube.writes import bind
 from longshore.lab.proof.held_client import HeldClient
+from support.kube_server import ApiServer, running
 
 
 async def test_bindings_are_held_until_they_are_let_go() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.identity import Identity

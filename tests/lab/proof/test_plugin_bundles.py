@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longshore.core.bundle import WEIGHTS_FILE
-from longshore.core.errors import InputError
+from longshore.core.network.bundle_files import WEIGHTS_FILE
+from longshore.core.words.errors import InputError
 from longshore.lab.proof import plugin_bundles as bundles
 from longshore.policies.bundle_folder import read_folder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.lab.proof import scheduler_process
 from longshore.lab.proof.scheduler_process import SCHEDULES, SchedulerProcess
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longshore.core.errors import InputError
-from longshore.core.snapshot import Service
-from longshore.core.trace import Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.snapshot import Service
+from longshore.core.words.trace import Trace
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import ApiError

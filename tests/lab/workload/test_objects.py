@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import msgspec
 
-from longshore.core.labels import Selector
-from longshore.core.pod import AffinityTerm, Container, Volume
-from longshore.core.snapshot import Namespace, Service
+from longshore.core.words.labels import Selector
+from longshore.core.words.pod import AffinityTerm, Container, Volume
+from longshore.core.words.snapshot import Namespace, Service
 from longshore.kube import convert, wire
 from longshore.lab.cluster.reset import MANAGED_BY, WORKLOAD
 from longshore.lab.workload import objects

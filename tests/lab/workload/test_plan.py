@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from longshore.core.pod import Volume
-from longshore.core.trace import Create, Delete, LatencyChange, NodeFail, Trace
+from longshore.core.words.pod import Volume
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeFail, Trace
 from longshore.lab.workload import objects
 from longshore.lab.workload.objects import Ground
 from longshore.lab.workload.plan import DropDeployment, Plan, SetReplicas, make_plan

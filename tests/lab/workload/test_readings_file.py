@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 from longshore.lab.workload.readings_file import write_readings
 from longshore.telemetry.file import FileSource
 

@@ -1,9 +1,9 @@
 """Tests of a live run's result: the shape of `longshore simulate`, and what is live about it."""
 
-from live_support import LiveRun
 from longshore.evaluation.metrics import METRICS
 from longshore.evaluation.series import simulate_trace
 from longshore.lab.workload.result import make_result
+from support.live_run import LiveRun
 
 
 def test_the_result_has_the_fields_of_a_simulation_and_live(live_run: LiveRun) -> None:

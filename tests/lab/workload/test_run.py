@@ -6,9 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from live_support import LiveRun
-from longshore.core.errors import InputError
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeJoin, Trace
+from longshore.core.words.errors import InputError
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeJoin, Trace
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import LocalCluster
@@ -17,6 +16,7 @@ from longshore.lab.workload.ground import Wishes
 from longshore.lab.workload.run import Observed, Run, run_workload
 from longshore.workloads.apps import make_app
 from longshore.workloads.machines import make_node
+from support.live_run import LiveRun
 
 
 async def run_in(cluster: LocalCluster, trace: Trace, run: Run, stop: asyncio.Event | None = None) -> Observed:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from builders import PodBuilder, make_node, make_pod, make_snapshot
-from longshore.core.encode import encode
+from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.dot_product import HEURISTIC
+from support.builders import PodBuilder, make_node, make_pod, make_snapshot
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
-from longshore.core.choose import choose
-from longshore.core.encode import encode
+from longshore.core.arrays.choose import choose
+from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.energy_latency import HEURISTIC
+from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 
 
 def node(name: str, latency_ms: float | None = None) -> NodeBuilder:

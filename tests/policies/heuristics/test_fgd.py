@@ -7,13 +7,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_node, make_pod, make_snapshot, random_snapshot
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import encode
-from longshore.core.pod import GpuRequest
-from longshore.core.snapshot import TypicalPod
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import encode
+from longshore.core.words.pod import GpuRequest
+from longshore.core.words.snapshot import TypicalPod
 from longshore.filters import feasible
 from longshore.policies.heuristics.fgd import HEURISTIC
+from support.builders import make_node, make_pod, make_snapshot, random_snapshot
 
 
 def fragment(arrays: ClusterArrays, node: int, left: list[int], cpu_left: int) -> Fraction:

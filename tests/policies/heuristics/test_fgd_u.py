@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_node, make_pod, make_snapshot, random_snapshot
-from longshore.core.encode import encode
-from longshore.core.pod import GpuRequest
-from longshore.core.snapshot import TypicalPod
+from longshore.core.arrays.encode import encode
+from longshore.core.words.pod import GpuRequest
+from longshore.core.words.snapshot import TypicalPod
 from longshore.filters import feasible
 from longshore.policies.heuristics import fgd, fgd_u
+from support.builders import make_node, make_pod, make_snapshot, random_snapshot
 
 
 @settings(max_examples=25)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from builders import make_node, make_pod, make_snapshot
-from longshore.core.encode import encode
+from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.gpu_best_fit import HEURISTIC
+from support.builders import make_node, make_pod, make_snapshot
 
 
 def test_score_is_scaled_between_the_feasible_nodes() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
-from longshore.core.encode import encode
+from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.gpu_clustering import HEURISTIC
+from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 
 
 def nodes_and_pods() -> list[NodeBuilder | PodBuilder]:

@@ -6,15 +6,15 @@ import jax
 import numpy as np
 import pytest
 
-from builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
-from jax_support import to_jax
-from longshore.core.choose import choose
-from longshore.core.encode import encode
-from longshore.core.ops import Array
+from longshore.core.arrays.choose import choose
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.ops import Array
 from longshore.filters import feasible
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.kube_default import HEURISTIC, PLUGINS, score
-from uniform import Cluster, device_clusters, oracle_clusters
+from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
+from support.jax_arrays import to_jax
+from support.uniform import Cluster, device_clusters, oracle_clusters
 
 SERIES = {"upstream's constraints": lambda: oracle_clusters(400), "devices and latency": lambda: device_clusters(100)}
 every_series = pytest.mark.parametrize("series", SERIES)

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_node, make_pod, make_snapshot, random_snapshot
-from longshore.core.choose import choose
-from longshore.core.encode import Encoded, encode
-from longshore.core.ops import Array
-from longshore.core.place import place
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.choose import choose
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place
+from longshore.core.words.snapshot import Snapshot
 from longshore.filters import feasible
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.base import Heuristic
+from support.builders import make_node, make_pod, make_snapshot, random_snapshot
 
 jax.config.update("jax_enable_x64", True)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod, make_snapshot
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import encode
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics import fgd, pwr
+from support.builders import make_node, make_pod, make_snapshot
 
 EVERY = np.ones(3, bool)
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from builders import make_node, make_pod, make_snapshot
-from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import choose
-from longshore.core.encode import encode
+from longshore.core.arrays.choose import choose
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.random import HEURISTIC
+from support.builders import make_node, make_pod, make_snapshot
 
 
 def at_step(arrays: ClusterArrays, step: int) -> ClusterArrays:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from builders import make_node, make_pod, make_snapshot
-from longshore.core.choose import choose
-from longshore.core.encode import encode
-from longshore.core.place import place
+from longshore.core.arrays.choose import choose
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.place import place
 from longshore.policies.heuristics.round_robin import HEURISTIC
+from support.builders import make_node, make_pod, make_snapshot
 
 
 @pytest.mark.parametrize("padded_nodes", [3, 5])

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from builders import NodeBuilder, PodBuilder, make_snapshot
-from longshore.core.encode import encode
+from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.kube_default import PLUGINS
+from support.builders import NodeBuilder, PodBuilder, make_snapshot
 
 
 class Scored(NamedTuple):

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_node, make_pod, make_snapshot, random_snapshot
-from longshore.core.arrays import ClusterArrays
-from longshore.core.encode import encode
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.ops import Array
 from longshore.policies.plugins import allocation
+from support.builders import make_node, make_pod, make_snapshot, random_snapshot
 
 Strategy = Callable[[ClusterArrays, Array], Array]
 

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 import pytest
 
-from builders import PodBuilder, make_node, make_pod, make_snapshot
-from jax_support import to_jax
-from longshore.core.encode import encode
+from longshore.core.arrays.encode import encode
 from longshore.policies.plugins.balanced_allocation import PLUGIN
 from policies.plugins.scoring import score
+from support.builders import PodBuilder, make_node, make_pod, make_snapshot
+from support.jax_arrays import to_jax
 
 NAME = "NodeResourcesBalancedAllocation"
 NODE = make_node("a").cpu("4").memory("8Gi")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from builders import make_node, make_pod
-from longshore.core.pod import Container, Volume
+from longshore.core.words.pod import Container, Volume
 from policies.plugins.scoring import score
+from support.builders import make_node, make_pod
 
 NAME = "ImageLocality"
 MIB = 1024 * 1024

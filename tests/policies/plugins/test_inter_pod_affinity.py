@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from builders import PodBuilder, make_node, make_pod
-from longshore.core.labels import Selector
-from longshore.core.pod import AffinityTerm, WeightedAffinityTerm
+from longshore.core.words.labels import Selector
+from longshore.core.words.pod import AffinityTerm, WeightedAffinityTerm
 from policies.plugins.scoring import score
+from support.builders import PodBuilder, make_node, make_pod
 
 NAME = "InterPodAffinity"
 NODES = (

@@ -1,9 +1,9 @@
 """Tests of NodeAffinity's score: the weights of the preferences that match."""
 
-from builders import PodBuilder, make_node, make_pod
-from longshore.core.labels import Requirement
-from longshore.core.pod import NodePreference, NodeSelectorTerm
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import NodePreference, NodeSelectorTerm
 from policies.plugins.scoring import score
+from support.builders import PodBuilder, make_node, make_pod
 
 NAME = "NodeAffinity"
 NODES = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders import PodBuilder, make_node, make_pod
 from policies.plugins.scoring import score
+from support.builders import PodBuilder, make_node, make_pod
 
 NAME = "NodeResourcesFit"
 NODE = make_node("a").cpu("4").memory("8Gi")

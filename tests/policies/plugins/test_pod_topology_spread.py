@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from builders import NodeBuilder, PodBuilder, make_node, make_pod
-from longshore.core.labels import Selector, freeze
-from longshore.core.pod import SpreadConstraint
-from longshore.core.snapshot import Controller, Service
+from longshore.core.words.labels import Selector, freeze
+from longshore.core.words.pod import SpreadConstraint
+from longshore.core.words.snapshot import Controller, Service
 from policies.plugins.scoring import score
+from support.builders import NodeBuilder, PodBuilder, make_node, make_pod
 
 NAME = "PodTopologySpread"
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"

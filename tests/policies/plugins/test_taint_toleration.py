@@ -2,8 +2,8 @@
 
 import pytest
 
-from builders import make_node, make_pod
 from policies.plugins.scoring import score
+from support.builders import make_node, make_pod
 
 NAME = "TaintToleration"
 SOFT = "PreferNoSchedule"

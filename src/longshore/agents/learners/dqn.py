@@ -21,8 +21,8 @@ from longshore.agents.base import Figures, Seen, Segment, flattened
 from longshore.agents.learners.on_policy import adam
 from longshore.agents.networks.base import Blueprint
 from longshore.agents.returns import following
-from longshore.core.forward import Inputs, Tensors
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import Inputs, Tensors
 
 
 class Memory(NamedTuple):

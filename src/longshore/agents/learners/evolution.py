@@ -15,8 +15,8 @@ from jax.flatten_util import ravel_pytree
 
 from longshore.agents.base import Figures
 from longshore.agents.networks.base import Blueprint
-from longshore.core.forward import needed, tensor_names
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import needed, tensor_names
 
 
 class EvolutionState(NamedTuple):

@@ -17,8 +17,8 @@ from longshore.agents.learners import on_policy
 from longshore.agents.learners.on_policy import Batch, Loss, OnPolicyState
 from longshore.agents.learners.ppo import Ppo
 from longshore.agents.networks.base import Blueprint
-from longshore.core.forward import Tensors
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import Tensors
 
 
 @dataclass(frozen=True)

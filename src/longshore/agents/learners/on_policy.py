@@ -11,8 +11,8 @@ from longshore.agents import scoring
 from longshore.agents.base import Figures, Seen, Segment, flattened
 from longshore.agents.networks.base import Blueprint
 from longshore.agents.returns import advantages
-from longshore.core.forward import Tensors
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import Tensors
 
 LOG_P, VALUE = "log_p", "value"
 

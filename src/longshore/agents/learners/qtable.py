@@ -17,9 +17,9 @@ from longshore.agents import scoring
 from longshore.agents.base import Figures, Seen, Segment
 from longshore.agents.networks.base import Blueprint, Sizes
 from longshore.agents.returns import following
-from longshore.core.errors import InputError
-from longshore.core.forward import ROWS, SCORE, Op, table_key
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import ROWS, SCORE, Op, table_key
+from longshore.core.words.errors import InputError
 
 KEYS, VALUES, EDGES = "keys", "values", "edges"
 MOST_STATES = 2_000_000

@@ -6,8 +6,8 @@ from typing import NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from longshore.core.forward import CONTEXT, LOAD, LOADS, POD_KIND, POD_KINDS, PREFERENCE, PRIOR, ROWS, SCORE, Op
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import CONTEXT, LOAD, LOADS, POD_KIND, POD_KINDS, PREFERENCE, PRIOR, ROWS, SCORE, Op
 
 VALUE = "value"
 """What learners of values add to every network: the worth of the state, [1]."""

@@ -8,7 +8,7 @@ objective are given at run time, the sets of weights are mixed by them. It looks
 from dataclasses import dataclass
 
 from longshore.agents.networks.base import Blueprint, Builder, Sizes
-from longshore.core.forward import LOAD, POD_KIND, PREFERENCE, ROWS, SCORE
+from longshore.core.network.forward import LOAD, POD_KIND, PREFERENCE, ROWS, SCORE
 
 
 @dataclass(frozen=True)

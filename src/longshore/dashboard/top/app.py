@@ -15,7 +15,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.dashboard.top import summary
 from longshore.dashboard.top.columns import NAME_WIDTHS, NodeTable, PlacementTable
 from longshore.dashboard.top.feed import Status

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.dashboard.top.model import Board
 from longshore.dashboard.top.scheduler import SchedulerState, parse_metrics
 from longshore.kube.cache import Cache

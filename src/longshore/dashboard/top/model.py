@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from longshore.core.node import Node, NodeReadings
-from longshore.core.resources import CPU, MEMORY, PODS, amount, pod_requests
+from longshore.core.words.node import Node, NodeReadings
+from longshore.core.words.resources import CPU, MEMORY, PODS, amount, pod_requests
 from longshore.kube.cache import Change, NodeChange, PodChange
 from longshore.store.records import DecisionRecord
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.gorand import GoRand
 from longshore.evaluation.tables.openb import Nodes, Pods
 

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables import bounds
 from longshore.evaluation.tables.bounds import Demand, Supply
 from longshore.evaluation.tables.gate_bounds import gate_of, most_allocated_with_gate

@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, sparse
 
-from longshore.core.errors import InputError, LongshoreError
-from longshore.core.ops import Array
-from longshore.core.power import MILLIS_PER_SOCKET, SOCKET_ACTIVE_WATTS, SOCKET_IDLE_WATTS, gpu_watts, sockets
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import MILLIS_PER_SOCKET, SOCKET_ACTIVE_WATTS, SOCKET_IDLE_WATTS, gpu_watts, sockets
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.evaluation.tables.cutting import cut_gpus
 
 # Rounding inside the solver: a bound of 2.0000001 nodes is 2, not 3.
@@ -158,7 +158,7 @@ def fewest_nodes(supply: Supply, demand: Demand) -> float:
 
 
 def least_watts(supply: Supply, demand: Demand, *, idle_off: bool = False) -> float:
-    """Return a lower bound on what the cluster draws with the forced pods placed, by PWR's model (`core/power.py`).
+    """Return a lower bound on what the cluster draws with the forced pods placed, by PWR's model (`core.arrays.power`).
 
     Args:
         supply: the nodes.

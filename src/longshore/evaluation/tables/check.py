@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.errors import LongshoreError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import LongshoreError
 from longshore.evaluation.tables.openb import GPU_MILLI, Nodes, Pods
 
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
-from longshore.core.power import pwr_node_watts
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import pwr_node_watts
+from longshore.core.words.errors import InputError
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.tables.arrivals import arrivals
 from longshore.evaluation.tables.fgd import Mean

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.gpu import WHOLE_GPU_MILLI
-from longshore.core.ops import Array
+from longshore.core.arrays.gpu import WHOLE_GPU_MILLI
+from longshore.core.arrays.ops import Array
 
 _MOST_PATTERNS = 3000
 """The program has one variable for each of them and each group of nodes, and should take about a second."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.tables.levels import allocation_percent
 from longshore.evaluation.tables.runs import Batch, Played

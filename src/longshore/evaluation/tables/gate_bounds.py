@@ -15,8 +15,8 @@ import heapq
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.bounds import Demand, Supply, mean_counts, most_allocated, placeable
 from longshore.evaluation.tables.openb import GPU_MILLI
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from longshore.core.errors import InputError
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError
 
 _LENGTH = 607
 _TAP = 273

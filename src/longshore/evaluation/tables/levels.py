@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.evaluation.tables.openb import POD_PREFIX, read_table
 
 PUBLISHED_FILE = "allocation_percent.csv"

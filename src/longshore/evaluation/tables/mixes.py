@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longshore.core.node import Node
-from longshore.core.ops import Array
-from longshore.core.pod import GpuRequest
-from longshore.core.typical import most_frequent, typical_tables
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.typical import most_frequent, typical_tables
+from longshore.core.words.node import Node
+from longshore.core.words.pod import GpuRequest
 from longshore.evaluation.tables.problem import Problem
 from longshore.simulator.filling import Filling
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from longshore.core.errors import InputError, UnknownNameError
-from longshore.core.node import MAX_DEVICES
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import InputError, UnknownNameError
+from longshore.core.words.node import MAX_DEVICES
 
 NODE_FILE = "openb_node_list_gpu_node.csv"
 """The published runs use the nodes with GPUs alone."""

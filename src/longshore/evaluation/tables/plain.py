@@ -5,10 +5,10 @@ It is also what the speed without the cache is measured with.
 
 import numpy as np
 
-from longshore.core import gpu
-from longshore.core.ops import Array
-from longshore.core.place import place, remove
-from longshore.core.power import cpu_millis_left
+from longshore.core.arrays import gpu
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.place import place, remove
+from longshore.core.arrays.power import cpu_millis_left
 from longshore.evaluation.tables.problem import Problem
 from longshore.evaluation.tables.runs import Run
 from longshore.policies.heuristics.amounts import MEMORY_COLUMN, cpu_millis_wanted

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from longshore.core.arrays import ClusterArrays, rows_of
-from longshore.core.encode import encode
-from longshore.core.node import Node
-from longshore.core.ops import Array
-from longshore.core.pod import Container, GpuRequest, Pod, PodSpec
-from longshore.core.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
-from longshore.core.resources import CPU, MEMORY, PODS
-from longshore.core.snapshot import Snapshot
-from longshore.core.typical import most_frequent
+from longshore.core.arrays.cluster_arrays import ClusterArrays, rows_of
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.typical import most_frequent
+from longshore.core.words.node import Node
+from longshore.core.words.pod import Container, GpuRequest, Pod, PodSpec
+from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
+from longshore.core.words.resources import CPU, MEMORY, PODS
+from longshore.core.words.snapshot import Snapshot
 from longshore.evaluation.tables.arrivals import PUBLISHED_RATIO, arrivals
 from longshore.evaluation.tables.openb import GPU_MILLI, Nodes, Pods
 from longshore.simulator.filling import Filling, axes_of

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.ops import Array
-from longshore.core.power import pwr_node_watts
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import pwr_node_watts
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.tables.fgd import Mean
 from longshore.evaluation.tables.levels import means_at_levels

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import numpy as np
 
-from longshore.core.ops import Array
+from longshore.core.arrays.ops import Array
 from longshore.deciding.decide import Chooser
 from longshore.evaluation.tables.arrivals import PUBLISHED_RATIO, arrivals
 from longshore.evaluation.tables.check import Placements, check_run

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from longshore.core.errors import InputError
+from longshore.core.words.errors import InputError
 from longshore.evaluation.tables.openb import Nodes
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from longshore.core.errors import ComponentMissingError, UnknownNameError
+from longshore.core.words.errors import ComponentMissingError, UnknownNameError
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 DEPLOY = Path(__file__).resolve().parents[4] / "deploy"

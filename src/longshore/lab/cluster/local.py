@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from longshore.core.errors import LongshoreError, UnknownNameError
+from longshore.core.words.errors import LongshoreError, UnknownNameError
 from longshore.kube.client import Client
 from longshore.lab.build import require_program
 from longshore.lab.cluster import access, api, identities, parts, processes

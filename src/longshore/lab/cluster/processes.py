@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 
 MARK = "LONGSHORE_CLUSTER_FOLDER"
 """The variable of the environment that says to which cluster a process belongs."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.errors import NotFound
 from longshore.lab.cluster import api

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from longshore.core.errors import InputError, LongshoreError, UnknownNameError
-from longshore.core.quantity import parse_nanos
+from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
+from longshore.core.words.quantity import parse_nanos
 from longshore.lab.build import cache_folder
 from longshore.lab.cluster.processes import ProcessRecord
 

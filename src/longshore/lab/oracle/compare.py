@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from longshore.core.decision import Rejection
-from longshore.core.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.words.decision import Rejection
 from longshore.filters import feasible, rejections
 from longshore.kube import convert, wire
 from longshore.kube.dump import read_objects

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import msgspec
 
-from longshore.core.errors import ComponentMissingError, LongshoreError
+from longshore.core.words.errors import ComponentMissingError, LongshoreError
 from longshore.lab.build import BUILD_COMMAND, oracle_path
 
 

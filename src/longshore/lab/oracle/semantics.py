@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from longshore.core.choose import choose
-from longshore.core.errors import LongshoreError
+from longshore.core.arrays.choose import choose
+from longshore.core.words.errors import LongshoreError
 from longshore.filters import feasible
 from longshore.lab.oracle.compare import answer, difference, encode_case
 from longshore.lab.oracle.program import Oracle

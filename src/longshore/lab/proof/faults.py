@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from longshore.core.errors import LongshoreError
-from longshore.deciding import failpoints
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import ClusterOptions, LocalCluster, api, temporary
@@ -28,6 +27,7 @@ from longshore.lab.proof.recheck import misplaced
 from longshore.lab.proof.scene import ACCOUNT, Scene
 from longshore.lab.proof.scheduler_process import WAITS
 from longshore.lab.proof.stage import Stage
+from longshore.scheduling import failpoints
 
 MAX_RECOVERY_SECONDS: Final = 20.0
 PAUSE_SECONDS: Final = 5.0

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab import build

@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from longshore.deciding.live_policy import find_live_policy
-from longshore.deciding.metrics import SchedulerMetrics
-from longshore.deciding.service import Service, Settings, Surroundings
 from longshore.kube.client import Client
+from longshore.scheduling.metrics import SchedulerMetrics
+from longshore.scheduling.service import Service, Settings, Surroundings
 
 
 @contextlib.asynccontextmanager

@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from longshore.core.bundle import POLICY_FILE, WEIGHTS_FILE
-from longshore.core.features import feature_specs
-from longshore.core.forward import Op
-from longshore.core.policy import Envelope, Policy
+from longshore.core.arrays.features import feature_specs
+from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle_files import POLICY_FILE, WEIGHTS_FILE
+from longshore.core.network.forward import Op
 from longshore.policies.bundle_folder import write_folder
 
 UNREADABLE: Final = Path("/proc/self/mem")

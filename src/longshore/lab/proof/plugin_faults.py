@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from longshore.core.policy import Policy
+from longshore.core.network.bundle import Policy
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import ClusterOptions, LocalCluster, api, temporary

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.lab.cluster import LocalCluster, api

@@ -6,9 +6,9 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from longshore.core.live import LiveCluster
-from longshore.core.pod import Pod
-from longshore.core.snapshot import Snapshot
+from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.pod import Pod
+from longshore.core.words.snapshot import Snapshot
 from longshore.filters import feasible, judge
 from longshore.kube.dump import read_objects
 from longshore.lab.proof.live_case import Json

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube import annotations
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity

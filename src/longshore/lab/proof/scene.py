@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.lab.cluster import LocalCluster
 from longshore.lab.proof.load import create_pods, make_pods

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from longshore.core.errors import LongshoreError
-from longshore.deciding.failpoints import VARIABLE
+from longshore.core.words.errors import LongshoreError
+from longshore.scheduling.failpoints import VARIABLE
 
 _COMMAND = (sys.executable, "-c", "from longshore.cli.main import main; main()", "schedule")
 _RESTART_SECONDS = 0.2

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from longshore.core.errors import InputError, LongshoreError
-from longshore.core.snapshot import Namespace
-from longshore.core.trace import Create, Trace
+from longshore.core.words.errors import InputError, LongshoreError
+from longshore.core.words.snapshot import Namespace
+from longshore.core.words.trace import Create, Trace
 from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, NotFound
 from longshore.lab.cluster import api, cluster_names, find

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longshore.core.labels import Labels, Selector, freeze
-from longshore.core.node import Node
-from longshore.core.pod import AffinityTerm, Pod, PodSpec, WeightedAffinityTerm
-from longshore.core.queries import HOSTNAME_KEY
-from longshore.core.snapshot import Controller, Namespace, Service
+from longshore.core.arrays.queries import HOSTNAME_KEY
+from longshore.core.words.labels import Labels, Selector, freeze
+from longshore.core.words.node import Node
+from longshore.core.words.pod import AffinityTerm, Pod, PodSpec, WeightedAffinityTerm
+from longshore.core.words.snapshot import Controller, Namespace, Service
 from longshore.kube import manifest, manifest_selectors
 from longshore.lab.cluster.nodes import kwok_nodes
 from longshore.lab.cluster.reset import MANAGED_BY, WORKLOAD

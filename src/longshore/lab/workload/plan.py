@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from longshore.core.pod import Owner, Pod
-from longshore.core.snapshot import Controller, Service
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.pod import Owner, Pod
+from longshore.core.words.snapshot import Controller, Service
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.workloads.apps import HASH_LABEL
 
 _CLAIM = "persistentVolumeClaim"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from longshore.core.node import NodeReadings
+from longshore.core.words.node import NodeReadings
 
 REFRESH_SECONDS = 20.0
 """Readers forget what is older than a minute: it is written again although nothing changed."""

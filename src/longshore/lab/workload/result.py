@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from longshore.core.trace import Create
+from longshore.core.words.trace import Create
 from longshore.evaluation.series import Series, number_or_none
 from longshore.lab.recording import Bound
 from longshore.lab.replay import Waits, replay, waiting_seconds

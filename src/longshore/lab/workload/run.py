@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longshore.core.node import NodeReadings
-from longshore.core.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.core.words.node import NodeReadings
+from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube import annotations
 from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, NotFound

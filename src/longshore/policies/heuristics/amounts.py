@@ -1,10 +1,10 @@
 """What several heuristics read: shares of CPU and memory, GPU that is left, unknown readings."""
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
-from longshore.core.power import CPU_COLUMN
-from longshore.core.resources import CORE_RESOURCES, MEMORY
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import CPU_COLUMN
+from longshore.core.words.resources import CORE_RESOURCES, MEMORY
 
 MEMORY_COLUMN = CORE_RESOURCES.index(MEMORY)
 

@@ -7,8 +7,8 @@ largest difference between its halves and fills the emptier one. A Kubernetes no
 so here the two resources take their place. Its published table needs the rule over halves, not this one.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.amounts import used_shares_after
 from longshore.policies.heuristics.base import Heuristic
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import TIE_TOLERANCE, choose
-from longshore.core.ops import Array
+from longshore.core.arrays import gpu
+from longshore.core.arrays.choose import TIE_TOLERANCE, choose
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 
 if TYPE_CHECKING:
     from longshore.policies.heuristics.by_node import ByNode

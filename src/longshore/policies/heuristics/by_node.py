@@ -9,11 +9,11 @@ class and on what runs on the node, so that after a placement only one node's ar
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.choose import TIE_TOLERANCE
-from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays import gpu
+from longshore.core.arrays.choose import TIE_TOLERANCE
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.base import Heuristic
 
 Facts = Callable[[ClusterArrays, Array, Take], Array]

@@ -6,10 +6,10 @@ a GPU, all GPUs of a node together. A share of a GPU goes to the device with the
 Computed in integers, over the common denominator 128000² / 50; so the result does not depend on rounding.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.gpu import Take
-from longshore.core.ops import Array
-from longshore.core.power import cpu_millis_left
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import cpu_millis_left
 from longshore.policies.heuristics import amounts
 from longshore.policies.heuristics.amounts import LARGEST_CPU_MILLIS, LARGEST_GPU_MILLI
 from longshore.policies.heuristics.by_node import by_node

@@ -8,8 +8,8 @@ score = tier·2^51 + min(pods, 2^20 - 1)·2^31 + (2^31 - 1 - min(latency in µs,
 below 2^53, so that float64 holds it exactly.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.amounts import WORST_READING, known_or_worst
 from longshore.policies.heuristics.base import Heuristic
 

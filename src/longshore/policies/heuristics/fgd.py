@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 
-from longshore.core import fragmentation
-from longshore.core.arrays import ClusterArrays
-from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace
-from longshore.core.power import cpu_millis_left
+from longshore.core.arrays import fragmentation
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import cpu_millis_left
 from longshore.policies.heuristics.amounts import cpu_millis_wanted, gpu_milli_left
 from longshore.policies.heuristics.by_node import by_node
 

@@ -5,11 +5,11 @@ U = idle GPU - what typical pods could use of it (`core.fragmentation.potential`
 fit where FGD asks whether one does. Ties that remain go to the lowest name, as ever.
 """
 
-from longshore.core import fragmentation
-from longshore.core.arrays import ClusterArrays
-from longshore.core.gpu import Take
-from longshore.core.ops import Array
-from longshore.core.power import cpu_millis_left
+from longshore.core.arrays import fragmentation
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import cpu_millis_left
 from longshore.policies.heuristics import fgd
 from longshore.policies.heuristics.amounts import cpu_millis_wanted
 from longshore.policies.heuristics.by_node import by_node

@@ -3,8 +3,8 @@
 score = 0 on every node: ties go to the lowest name.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.base import Heuristic
 
 

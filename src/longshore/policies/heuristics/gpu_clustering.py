@@ -5,9 +5,9 @@ a GPU, all GPUs of a node together, + 75 if the node's GPU pods are all of this 
 none, 0 if they are all of other ways. A pod that wants no GPU scores 0 everywhere.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.amounts import LARGEST_GPU_MILLI, divide_towards_zero, gpu_milli_left
 from longshore.policies.heuristics.by_node import by_node
 

@@ -7,10 +7,10 @@ Over the devices that the pod would take, those with the least left first:
 A pod that wants no GPU scores 0 everywhere.
 """
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.by_node import by_node
 
 

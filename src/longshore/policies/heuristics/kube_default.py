@@ -4,8 +4,8 @@ score = Σ weight · normalised score, all in integers; every plugin is compared
 (`longshore bench oracle`).
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.plugins import (
     balanced_allocation,

@@ -4,8 +4,8 @@ score = ⌊(⌊100·(CPU - requested) / CPU⌋ + ⌊100·(memory - requested) / 
 with upstream's defaults (100m CPU, 200 MiB for a container that names none), 0 for a resource that is overcommitted.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.plugins.allocation import least_allocated_score
 

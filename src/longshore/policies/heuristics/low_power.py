@@ -4,9 +4,9 @@ score = watts now - watts with the pod on the node, by the node's power curve ov
 nodes stay on.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
-from longshore.core.power import added_watts
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.arrays.power import added_watts
 from longshore.policies.heuristics.base import Heuristic
 
 

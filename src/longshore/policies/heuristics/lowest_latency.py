@@ -3,8 +3,8 @@
 score = -latency in ms, as last measured. A node without a reading comes after all that have one.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.heuristics.amounts import known_or_worst
 from longshore.policies.heuristics.base import Heuristic
 

@@ -4,8 +4,8 @@ score = ⌊(⌊100·requested / CPU⌋ + ⌊100·requested / memory⌋) / 2⌋, 
 defaults (100m CPU, 200 MiB for a container that names none), at most 100 per resource.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.plugins.allocation import most_allocated_score
 

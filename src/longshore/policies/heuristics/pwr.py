@@ -7,10 +7,10 @@ GPU inside a node is the one that FGD takes.
 
 from collections.abc import Callable
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.gpu import Take
-from longshore.core.ops import Array, namespace
-from longshore.core.power import pwr_node_watts
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.gpu import Take
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import pwr_node_watts
 from longshore.policies.heuristics import fgd
 from longshore.policies.heuristics.amounts import cpu_millis_wanted
 from longshore.policies.heuristics.base import Heuristic

@@ -4,9 +4,9 @@ score = hash(seed, step, place of the node's name in the order of names), unifor
 goes to a random device that fits, as in the Random policy of FGD's tables; whole devices are taken in order.
 """
 
-from longshore.core import gpu
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, hash_uint32, namespace
+from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, hash_uint32, namespace
 from longshore.policies.heuristics.base import Heuristic
 
 _FIRST_DEVICE = 1 << 24

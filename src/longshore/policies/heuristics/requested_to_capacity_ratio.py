@@ -5,8 +5,8 @@ upstream's defaults. It differs from MostAllocated in two ways: the mean is roun
 resource that scores 0 is left out of it.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.plugins.allocation import requested_to_capacity_ratio_score
 

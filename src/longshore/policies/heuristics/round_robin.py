@@ -4,8 +4,8 @@ score = -((rank - rank of the last node - 1) mod nodes), where rank is the place
 lowest name comes first.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.heuristics.base import Heuristic
 
 

@@ -7,9 +7,9 @@ The plugin rounds the score to an integer, predicts a pod's use as 1.5 times its
 to nodes without metrics; here the score stays a fraction, a request counts once and requests stand in for metrics.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
-from longshore.core.power import CPU_COLUMN
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.power import CPU_COLUMN
 from longshore.policies.heuristics.amounts import cpu_millis_wanted
 from longshore.policies.heuristics.base import Heuristic
 

@@ -3,8 +3,8 @@
 score = mean over CPU and memory of (allocatable - requested - request) / allocatable, by exact requests.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.heuristics.amounts import used_shares_after
 from longshore.policies.heuristics.base import Heuristic
 

@@ -5,8 +5,8 @@ name nothing) + what the pod itself asks for. A resource of which the node has n
 of the same names and by `kube-default`. Upstream: pkg/scheduler/framework/plugins/noderesources.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 from longshore.policies.plugins.base import MAX_SCORE
 
 NUM_RESOURCES = 2

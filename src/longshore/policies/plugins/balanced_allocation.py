@@ -4,8 +4,8 @@ balance = int((1 - std of the use ratios) · 100), in 50..100; score = 50 + (50 
 A pod without requests is not scored: it would change no balance.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace, ratio
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace, ratio
 from longshore.policies.plugins.base import MAX_SCORE, ScorePlugin
 
 _HALF = MAX_SCORE // 2

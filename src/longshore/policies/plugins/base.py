@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
 
 MAX_SCORE = 100
 

@@ -1,7 +1,7 @@
 """Prefer nodes that already have the pod's images, the larger the better."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.plugins.base import ScorePlugin
 
 

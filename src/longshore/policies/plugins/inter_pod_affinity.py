@@ -4,9 +4,9 @@ raw = Σ over terms of weight · matching pods in the node's domain; a required 
 matches counts 1. Scaled so that the least feasible node gets 0 and the most 100.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace, ratio
-from longshore.core.topology import domain_sums
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace, ratio
+from longshore.core.arrays.topology import domain_sums
 from longshore.policies.plugins.base import MAX_SCORE, ScorePlugin
 
 

@@ -1,7 +1,7 @@
 """Prefer nodes that match the pod's preferred node affinity, by its weights."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.plugins.base import ScorePlugin, scale_to_max
 
 

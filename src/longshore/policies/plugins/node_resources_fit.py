@@ -1,7 +1,7 @@
 """Prefer nodes with the most left: upstream's NodeResourcesFit with its default strategy, LeastAllocated."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.plugins.allocation import least_allocated_score
 from longshore.policies.plugins.base import ScorePlugin
 

@@ -5,9 +5,9 @@ score = 100 · (most + least - raw) / most. Nodes that lack one of the topology 
 constraints, which let a node without a zone take part.
 """
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array, namespace
-from longshore.core.topology import domain_sizes, domain_totals, eligible_nodes
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array, namespace
+from longshore.core.arrays.topology import domain_sizes, domain_totals, eligible_nodes
 from longshore.policies.plugins.base import MAX_SCORE, ScorePlugin
 
 

@@ -1,7 +1,7 @@
 """Prefer nodes with few PreferNoSchedule taints that the pod does not tolerate."""
 
-from longshore.core.arrays import ClusterArrays
-from longshore.core.ops import Array
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.policies.plugins.base import ScorePlugin, scale_to_max
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.core.errors import ComponentMissingError, LongshoreError
+from longshore.core.words.errors import ComponentMissingError, LongshoreError
 from longshore.lab.cluster.real import host
 
 

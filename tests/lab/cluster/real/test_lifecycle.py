@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cluster_support import running_cluster
-from longshore.core.errors import ComponentMissingError, InputError, LongshoreError
+from longshore.core.words.errors import ComponentMissingError, InputError, LongshoreError
 from longshore.lab.cluster import LocalCluster, down
 from longshore.lab.cluster.real import cgroups, host, images, lifecycle
+from support.local_cluster import running_cluster
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 from longshore.lab.cluster.real import network
 from longshore.lab.cluster.real.network import Network
 

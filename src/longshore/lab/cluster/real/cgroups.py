@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from longshore.core.errors import LongshoreError
+from longshore.core.words.errors import LongshoreError
 
 ROOT = Path("/sys/fs/cgroup")
 _EMPTY_SECONDS = 10.0

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from longshore.core.errors import ComponentMissingError, LongshoreError
+from longshore.core.words.errors import ComponentMissingError, LongshoreError
 
 PACKAGES = {
     "containerd": "containerd",

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from longshore.core.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError, LongshoreError
 from longshore.lab.cluster.local import LocalCluster
 from longshore.lab.cluster.real import cgroups, images, mounts, network, node
 from longshore.lab.cluster.real.host import check_host, run, tag_of

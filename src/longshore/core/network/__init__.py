@@ -1,0 +1,1 @@
+"""Trained policies as bytes: bundles, their weights, and the interpreter of their networks."""

@@ -1,0 +1,256 @@
+"""A trained policy: what it reads, its network, what it was trained for, and the check that it can run.
+
+Everything but the tensors stands in a bundle's `policy.json` (`core.bundle`); the descriptions of the fields are the
+reference page's.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from longshore.core.arrays.choose import TIE_TOLERANCE
+from longshore.core.arrays.features import names_of
+from longshore.core.network.forward import PREFERENCE, PRIOR, ROWS, SCORE, Inputs, Op, check, forward, tensor_names
+from longshore.core.network.weights import DTYPES
+from longshore.core.words.errors import InputError
+
+MAX_NODES = 10_000
+"""Of a network of fixed size: no tensor within the limits serves more."""
+_FIXED_KINDS = ("flatten", "lookup")
+"""Operations whose tensors serve one number of nodes only."""
+_TRIAL_NODES = 3
+
+
+class Weight(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One term of the objective, and how much it counts."""
+
+    term: str
+    weight: float
+
+
+class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The smallest and largest value of every feature in training, in the order of the features."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+class Interval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A result over several seeds: its mean and the ends of its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def _about(description: str) -> msgspec.Meta:
+    return msgspec.Meta(description=description)
+
+
+class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """All of a policy but its tensors."""
+
+    name: Annotated[str, _about("what it is called; one printable line")]
+    features: Annotated[tuple[str, ...], _about("the features that it reads, `name@version`, in the columns' order")]
+    ops: Annotated[tuple[Op, ...], _about("the network: operations, each with its inputs, output and tensors")]
+    prior: Annotated[str | None, _about("the heuristic that it corrects, by its name; null = none")] = None
+    preference: Annotated[
+        tuple[Weight, ...], _about("the terms whose weights can be given at run time, with their defaults")
+    ] = ()
+    filters: Annotated[str, _about("the filter set that it runs behind")] = "upstream+latency"
+    objective: Annotated[str, _about("what it was trained for, as `--objective` takes it")]
+    envelope: Annotated[Envelope, _about("per feature the smallest and largest value in training")]
+    provenance: Annotated[
+        dict[str, Any], _about("how it was trained: learner, network, config, workload, seeds, versions, date, steps")
+    ] = msgspec.field(default_factory=dict)
+    metrics: Annotated[
+        dict[str, float | Interval], _about("results by name: a number, or mean, low and high of an interval")
+    ] = msgspec.field(default_factory=dict)
+    num_nodes: Annotated[int | None, _about("the number of nodes of a network of fixed size; null = any number")] = None
+    may_defer: Annotated[
+        bool, _about("scores say by how much a node is better than waiting; a pod for which all are below 0 waits")
+    ] = False
+    tie_tolerance: Annotated[
+        float, _about("nodes whose scores are within this of the best tie; ties go to the lowest name")
+    ] = TIE_TOLERANCE
+
+
+class Policy(PolicyFacts, frozen=True, kw_only=True, eq=False):
+    """A policy that can score nodes (`policies.learned`) and be stored (`core.bundle`)."""
+
+    tensors: dict[str, np.ndarray[Any, Any]]
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features without their versions."""
+        return names_of(self.features)
+
+
+def check_policy(policy: Policy) -> None:
+    """Refuse a policy that could not run, or that says something impossible.
+
+    Raises:
+        InputError: what was got, what was expected, and what to do.
+    """
+    if not policy.name or not policy.name.isprintable():
+        raise InputError(f"got the name {policy.name!r}, expected one printable line", "give the policy another name")
+    names_of(policy.features)
+    _check_envelope(policy)
+    _check_numbers(policy)
+    _check_tensors(policy)
+    _check_size(policy)
+    try:
+        check(policy.ops, policy.tensors, _widths(policy), policy.num_nodes)
+    except InputError as error:
+        raise InputError(
+            f"the network cannot run: {error.message}",
+            error.hint
+            or "weights and operations are of different policies, or of another version of longshore; take all files "
+            "of one bundle, or train it again",
+        ) from error
+    _try(policy)
+
+
+def is_fixed_size(policy: PolicyFacts) -> bool:
+    """Tell whether the network serves one number of nodes only."""
+    return any(op.kind in _FIXED_KINDS for op in policy.ops)
+
+
+def blank_inputs(policy: PolicyFacts, num_nodes: int) -> Inputs:
+    """Return inputs of the right shapes, all zero."""
+    widths = _widths(policy)
+    return Inputs(
+        rows=np.zeros((num_nodes, widths[ROWS]), np.float32),
+        is_real=np.ones(num_nodes, bool),
+        zone=np.zeros(num_nodes, np.int32),
+        app=np.zeros(num_nodes, np.float32),
+        near=np.zeros((num_nodes, 0), np.float32),
+        prior=np.zeros((num_nodes, widths[PRIOR]), np.float32),
+        preference=np.zeros(widths[PREFERENCE], np.float32),
+    )
+
+
+def _widths(policy: PolicyFacts) -> dict[str, int]:
+    return {
+        ROWS: len(policy.features),
+        PRIOR: 0 if policy.prior is None else 1,
+        PREFERENCE: len(policy.preference),
+    }
+
+
+def _check_envelope(policy: PolicyFacts) -> None:
+    low, high = policy.envelope.low, policy.envelope.high
+    if not len(low) == len(high) == len(policy.features):
+        raise InputError(
+            f"got an envelope of {len(low)} and {len(high)} values, expected {len(policy.features)} of each",
+            "the envelope has one value per feature",
+        )
+    for spec, least, most in zip(policy.features, low, high, strict=True):
+        if not (math.isfinite(least) and math.isfinite(most) and least <= most):
+            raise InputError(
+                f"feature `{spec}`: got the envelope {least} to {most}, expected finite numbers in this order",
+                "train the policy again",
+            )
+
+
+def _check_numbers(policy: PolicyFacts) -> None:
+    terms = [one.term for one in policy.preference]
+    if len(set(terms)) < len(terms):
+        raise InputError(f"got the preference terms {terms}, expected each once", "leave doubles out")
+    for one in policy.preference:
+        if not (math.isfinite(one.weight) and one.weight >= 0):
+            raise InputError(f"preference `{one.term}`: got {one.weight}, expected a finite weight of 0 or more")
+    if not (math.isfinite(policy.tie_tolerance) and policy.tie_tolerance >= 0):
+        raise InputError(f"got the tie tolerance {policy.tie_tolerance}, expected a finite number of 0 or more")
+    for name, figure in policy.metrics.items():
+        parts = (figure.mean, figure.low, figure.high) if isinstance(figure, Interval) else (figure,)
+        if not all(math.isfinite(part) for part in parts):
+            raise InputError(f"metric `{name}`: got {figure}, expected finite numbers", "leave it out")
+
+
+def _check_tensors(policy: Policy) -> None:
+    used, given = set(tensor_names(policy.ops)), set(policy.tensors)
+    if used != given:
+        wrong = [f"lack {_listed(used - given)}"] * bool(used - given)
+        wrong += [f"hold {_listed(given - used)}, which no operation reads"] * bool(given - used)
+        raise InputError(
+            f"the weights do not belong to the network: they {' and '.join(wrong)}",
+            "take policy.json and weights.safetensors of the same bundle",
+        )
+    for name, tensor in policy.tensors.items():
+        if tensor.dtype not in DTYPES.values():
+            raise InputError(
+                f"tensor `{name}`: got the type {tensor.dtype}, expected float32, int32 or int64", "convert it first"
+            )
+        if not np.isfinite(tensor).all():
+            raise InputError(
+                f"tensor `{name}` holds numbers that are not finite (NaN or infinity)",
+                "the training has diverged; train again with a smaller learning rate, or take an earlier checkpoint",
+            )
+
+
+def _listed(names: set[str], most: int = 5) -> str:
+    shown = ", ".join(f"`{name}`" for name in sorted(names)[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _check_size(policy: PolicyFacts) -> None:
+    if is_fixed_size(policy) != (policy.num_nodes is not None):
+        raise InputError(
+            f"got num_nodes {policy.num_nodes}, expected "
+            + (
+                "a number: the network is of fixed size"
+                if is_fixed_size(policy)
+                else "null: the network serves any size"
+            ),
+            "set num_nodes for networks of fixed size, and only for them",
+        )
+    if policy.num_nodes is not None and not 1 <= policy.num_nodes <= MAX_NODES:
+        raise InputError(f"got num_nodes {policy.num_nodes}, expected 1 to {MAX_NODES}", "train a smaller network")
+
+
+def _try(policy: Policy) -> None:
+    """Run the network once: what depends on the number of nodes shows only then."""
+    num_nodes = policy.num_nodes or _TRIAL_NODES
+    try:
+        with np.errstate(all="ignore"):  # only shapes count here
+            shape = forward(policy.ops, policy.tensors, blank_inputs(policy, num_nodes))[SCORE].shape
+    except ValueError as error:
+        raise InputError(
+            f"the network cannot run on {num_nodes} nodes: {error}", "take all files of one bundle, or train it again"
+        ) from error
+    if shape != (num_nodes,):
+        raise InputError(f"got scores of shape {shape}, expected ({num_nodes},)", "`score` is one number per node")
+
+
+def weight_values(policy: PolicyFacts, given: Mapping[str, float] | None = None) -> np.ndarray[Any, Any]:
+    """Return the preference as the network reads it [terms]: the given weights, or the defaults.
+
+    Terms that are not given weigh 0. Only proportions matter: given weights are scaled to the sum of the defaults,
+    which is what the network has met in training.
+
+    Raises:
+        InputError: the policy has no such term, or the weights are no weights.
+    """
+    defaults = np.array([one.weight for one in policy.preference], np.float32)
+    if given is None:
+        return defaults
+    terms = [one.term for one in policy.preference]
+    if not terms:
+        raise InputError(f"policy `{policy.name}` has no preference that could be given", "name its folder alone")
+    for term, weight in given.items():
+        if term not in terms:
+            raise InputError(
+                f"got the preference `{term}`, expected one of: {', '.join(terms)}",
+                f"policy `{policy.name}` was trained with these terms",
+            )
+        if not (math.isfinite(weight) and weight >= 0):
+            raise InputError(f"preference `{term}`: got {weight}, expected a finite weight of 0 or more")
+    total = sum(given.values())
+    if not total > 0:
+        raise InputError("got a preference that weighs nothing, expected at least one weight above 0")
+    weights = np.array([given.get(term, 0.0) for term in terms]) / total
+    return (weights * (float(defaults.sum()) or 1.0)).astype(np.float32)

@@ -1,0 +1,189 @@
+"""The pod: what it asks for, where it may go, what others may think of it.
+
+Every type is hashable. Two pods with equal `PodSpec`s are of one class and are compiled once (`core.encode`).
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from longshore.core.words.labels import Labels, Requirement, Selector
+
+LATENCY_SOFT_ANNOTATION = "latencySoftConstraint"
+LATENCY_HARD_ANNOTATION = "latencyHardConstraint"
+
+ANY_IP = "0.0.0.0"
+"""All of a node's addresses."""
+
+ResourceNanos = tuple[tuple[str, int], ...]
+"""Sorted (resource name, nano-units) pairs."""
+
+
+class HostPort(NamedTuple):
+    """A port on the node itself."""
+
+    port: int
+    protocol: str = "TCP"
+    ip: str = ANY_IP
+
+    def conflicts(self, other: "HostPort") -> bool:
+        """Say whether both ports cannot be open on one node."""
+        same_ip = self.ip == other.ip or ANY_IP in (self.ip, other.ip)
+        return same_ip and self.port == other.port and self.protocol == other.protocol
+
+
+class Container(NamedTuple):
+    """What scheduling reads of a container."""
+
+    image: str = ""
+    requests: ResourceNanos = ()
+    limits: ResourceNanos = ()
+    ports: tuple[HostPort, ...] = ()
+    is_sidecar: bool = False
+    """An init container that keeps running (restartPolicy: Always)."""
+
+
+class Toleration(NamedTuple):
+    """A taint that the pod puts up with; an empty key or effect stands for all."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSelectorTerm(NamedTuple):
+    """Requirements on labels and on fields (`metadata.name`) that must all hold; a term with none matches nothing."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+class NodePreference(NamedTuple):
+    """A weighted wish about the node."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
+class AffinityTerm(NamedTuple):
+    """Be with, or away from, pods that match, within one value of the topology key."""
+
+    topology_key: str
+    selector: Selector | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: Selector | None = None
+
+
+class WeightedAffinityTerm(NamedTuple):
+    """A weighted wish about other pods."""
+
+    weight: int
+    term: AffinityTerm
+
+
+class SpreadConstraint(NamedTuple):
+    """Keep the counts of matching pods per topology value within `max_skew` of each other."""
+
+    max_skew: int
+    topology_key: str
+    is_hard: bool
+    selector: Selector | None
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+
+class Owner(NamedTuple):
+    """The controller that made the pod."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+class Volume(NamedTuple):
+    """A volume by its source: `persistentVolumeClaim` with the claim's name, `image` with its reference, and so on."""
+
+    source: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class GpuRequest:
+    """Devices wanted: `count` devices, `milli` of each (1000 = whole), of one of `models` (none = any)."""
+
+    count: int
+    milli: int
+    models: tuple[str, ...] = ()
+
+    @property
+    def is_shared(self) -> bool:
+        """A pod that takes a part of one device."""
+        return self.milli < 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PodSpec:
+    """All that decides where a pod may go and how it counts for others: the identity of a class."""
+
+    namespace: str = "default"
+    labels: Labels = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: ResourceNanos = ()
+    pod_requests: ResourceNanos = ()
+    """Pod-level requests (spec.resources); they replace the sum over containers, resource by resource."""
+    tolerations: tuple[Toleration, ...] = ()
+    node_name: str = ""
+    """The node that a waiting pod names itself. Empty for a bound pod: where it is, is state and not identity."""
+    node_selector: Labels = ()
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    """Required terms, one of which must match; None = no requirement, () = nothing matches."""
+    node_preferences: tuple[NodePreference, ...] | None = None
+    affinity: tuple[AffinityTerm, ...] = ()
+    anti_affinity: tuple[AffinityTerm, ...] = ()
+    preferred_affinity: tuple[WeightedAffinityTerm, ...] = ()
+    preferred_anti_affinity: tuple[WeightedAffinityTerm, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+    owner: Owner | None = None
+    volumes: tuple[Volume, ...] = ()
+    gpu: GpuRequest | None = None
+    latency_soft_ms: float | None = None
+    latency_hard_ms: float | None = None
+    is_terminating: bool = False
+    """Spreading does not count pods that are being deleted."""
+
+    @property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """Ports held for the pod's whole life: ordinary init containers hold none."""
+        sidecars = tuple(container for container in self.init_containers if container.is_sidecar)
+        return tuple(port for container in sidecars + self.containers for port in container.ports)
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod: its name, its class and its place."""
+
+    name: str
+    spec: PodSpec = field(default_factory=PodSpec)
+    uid: str = ""
+    bound_to: str = ""
+    """The node it runs on; empty while it waits."""
+    priority: int = 0
+    scheduler_name: str = "default-scheduler"
+    scheduling_gates: tuple[str, ...] = ()
+    annotations: Labels = ()
+    gpu_devices: tuple[int, ...] | None = None
+    """Which of the node's devices it holds, where that is known."""
+    unmodelled: tuple[str, ...] = ()
+    """Fields in use that no filter reads (`filters.unsupported` says what follows from that)."""
+
+    @property
+    def namespace(self) -> str:
+        """The pod's namespace."""
+        return self.spec.namespace
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, unique in a cluster."""
+        return f"{self.spec.namespace}/{self.name}"

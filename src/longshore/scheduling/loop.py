@@ -1,0 +1,344 @@
+"""The live loop: pods from the queue, decisions from the cache, bindings to the API server. One event loop, no threads.
+
+Deciding is synchronous and takes about a millisecond; everything that waits for the API server is a task of its own.
+Between slices of decisions the event loop gets air, so that what the watch says is taken in and bindings are sent.
+Per pod there is one call to the API server on the way, the binding, and one beside it, the event.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+
+from longshore.core.words.pod import Pod
+from longshore.deciding.cycle import Attempt, Cycle, Verdict
+from longshore.deciding.helping import Happening
+from longshore.deciding.preempt import Preemption
+from longshore.kube import annotations, writes
+from longshore.kube.cache import Cache, PodChange
+from longshore.kube.client import Client
+from longshore.scheduling.binder import Binder, Bound, Fate
+from longshore.scheduling.evict import Evictor
+from longshore.scheduling.failpoints import AFTER_ASSUME, Failpoint
+from longshore.scheduling.intake import Intake
+from longshore.scheduling.metrics import SchedulerMetrics
+from longshore.scheduling.queue import Place, SchedulingQueue, Waiting
+from longshore.scheduling.recorder import EventRecorder, PodEvent
+from longshore.scheduling.status_writer import StatusWriter
+from longshore.store.decisions import DecisionLog
+from longshore.store.records import DecisionRecord
+
+MAX_BINDS_IN_FLIGHT = 64
+SLICE_SECONDS = 0.005
+"""How long decisions may follow each other before the event loop gets air."""
+DOUBT_SECONDS = 0.1
+"""How often a scheduler whose lease has run out looks whether it was renewed after all."""
+REPEAT_EVENT_SECONDS = 300.0
+"""A FailedScheduling event that says the same is written again after so long."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the loop is put together from."""
+
+    client: Client
+    cache: Cache
+    cycle: Cycle
+    queue: SchedulingQueue
+    scheduler_name: str
+    reporter: writes.Reporter
+    metrics: SchedulerMetrics
+    log: DecisionLog | None = None
+    policy_version: str = ""
+    failpoint: Failpoint = field(default_factory=Failpoint)
+    clock: Callable[[], float] = time.monotonic
+    """As the queue's."""
+
+
+class Scheduler:
+    """Decides and binds until it is told to stop."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._view, self._queue = parts.cycle.view, parts.queue
+        self._nominations = parts.cycle.nominations
+        self.recorder = EventRecorder(parts.client, parts.reporter)
+        self._statuses = StatusWriter(parts.client)
+        self._evictor = Evictor(parts.client, self.recorder, parts.scheduler_name, self._may_go_on)
+        self._binder = Binder(parts.client, self._may_bind, parts.failpoint)
+        self.intake = Intake(
+            parts.scheduler_name, parts.cache, self._view, self._queue, self._nominations, now=time.time
+        )
+        self.intake.on_unreadable = self._unreadable
+        self.intake.on_gone = self._gone
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._num_binding = 0
+        self._preempting: set[str] = set()
+        self._told_at: dict[str, tuple[str, float]] = {}
+        self._wakened = asyncio.Event()
+        self._is_running = False
+        self._is_stopping = False
+        self._has_lost_lead = False
+        self.leads: Callable[[], bool] = lambda: True
+        """Says whether the lease is ours and cannot have run out: nothing is decided, bound or evicted without it. A
+        process that was stopped for longer than the lease lasts must not go on where it was."""
+        self.num_bound = 0
+        """Pods that this process has bound."""
+
+    def wake(self) -> None:
+        """Look at the queue again: something has changed."""
+        self._wakened.set()
+
+    async def run(self) -> None:
+        """Decide until `stop` is called; then end after the bindings that are under way."""
+        self.recorder.start()
+        self._statuses.start()
+        self._is_running = True
+        for pod in self._parts.cache.pods():
+            if pod.error is not None and not pod.bound_to and pod.scheduler_name == self._parts.scheduler_name:
+                self._unreadable(pod)
+        while not self._is_stopping:
+            if not self.leads():
+                await asyncio.sleep(DOUBT_SECONDS)
+                continue
+            self._queue.tick()
+            self._decide_slice()
+            self._show_pending()
+            if self._queue.peek() is not None and self._num_binding < MAX_BINDS_IN_FLIGHT:
+                await asyncio.sleep(0)
+            else:
+                await self._wait()
+
+    def stop(self) -> None:
+        """Take no further decision."""
+        self._is_stopping = True
+        self._wakened.set()
+
+    async def finish(self, timeout_seconds: float = 15.0) -> None:
+        """Wait for what is under way, and say what there is to say."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=timeout_seconds)
+        await asyncio.gather(self.recorder.close(), self._statuses.close())
+        await self._cancel()
+
+    async def abandon(self) -> None:
+        """Stop at once: somebody else decides by now."""
+        self._has_lost_lead = True
+        self.stop()
+        await self._cancel()
+        await asyncio.gather(self.recorder.close(0.0), self._statuses.close(0.0))
+
+    async def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _wait(self) -> None:
+        """Sleep until a binding ends, the watch brings something, or a backoff is over."""
+        due = self._queue.next_tick()
+        seconds = None if due is None else max(0.0, due - self._parts.clock())
+        self._wakened.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wakened.wait()
+        except TimeoutError:
+            pass
+
+    def _decide_slice(self) -> None:
+        ends = time.perf_counter() + SLICE_SECONDS
+        while self._num_binding < MAX_BINDS_IN_FLIGHT and not self._is_stopping:
+            item = self._queue.pop()
+            if item is None:
+                return
+            self._decide(item)
+            if time.perf_counter() >= ends:
+                return
+
+    def _decide(self, item: Waiting) -> None:
+        """Make one attempt and act on it."""
+        pod, started, cpu_started = item.pod, time.perf_counter(), time.thread_time()
+        known = self._parts.cache.pod(pod.key)
+        if known is None or known.uid != pod.uid or known.bound_to:
+            self._queue.drop(pod.key)  # the watch was faster
+            return
+        following = self._queue.peek()
+        asked = Attempt(
+            pod,
+            None if following is None else following.pod,
+            known.preemption_policy,
+            is_preempting=pod.uid in self._preempting,
+        )
+        verdict = self._parts.cycle.attempt(asked)
+        seconds = time.perf_counter() - started
+        self._parts.metrics.decided(seconds, time.thread_time() - cpu_started)
+        if verdict.fallback_reason is not None:
+            self._parts.metrics.fell_back(verdict.fallback_reason.partition(":")[0])
+        record = self._record(item, verdict, seconds)
+        if verdict.decision.node is None:
+            self._no_node(item, known, verdict, started)
+            return
+        placed = self._view.assume(pod, verdict.decision.node, verdict.decision.devices, time.time())
+        self._parts.failpoint(AFTER_ASSUME)
+        self._num_binding += 1
+        self._spawn(self._bind(item, placed, record, started))
+
+    def _may_bind(self, pod: Pod) -> bool:
+        """Say whether a binding is still to be sent: the node can be gone, the pod, or the lead."""
+        is_here = pod.bound_to in self._view.nodes and self._view.is_assumed(pod.key, pod.uid)
+        return is_here and self._may_go_on()
+
+    def _may_go_on(self) -> bool:
+        """Say whether this process still leads; otherwise somebody else decides by now."""
+        return not self._has_lost_lead and self.leads()
+
+    async def _bind(self, item: Waiting, pod: Pod, record: str | None, started: float) -> None:
+        metrics, sent = self._parts.metrics, time.perf_counter()
+        metrics.bind_started()
+        notes = None
+        if pod.gpu_devices is not None:
+            notes = {annotations.GPU_DEVICES: ",".join(map(str, pod.gpu_devices))}
+        try:
+            await self._statuses.idle(pod.key)
+            bound = await self._binder.bind(pod, notes)
+        finally:
+            metrics.bind_ended()
+            self._num_binding -= 1
+            self._wakened.set()
+        now = time.perf_counter()
+        if bound.fate is Fate.BOUND:
+            self._bound(item, pod)
+            metrics.attempted("scheduled", now - started)
+        else:
+            self._not_bound(item, pod, bound)
+            metrics.attempted("error", now - started)
+        if self._parts.log is not None and record is not None:
+            is_bound = bound.fate is Fate.BOUND
+            self._parts.log.set_outcome(
+                record, "bound" if is_bound else "bind-error", bound.message or None, round((now - sent) * 1e6)
+            )
+
+    def _bound(self, item: Waiting, pod: Pod) -> None:
+        self.num_bound += 1
+        self._parts.metrics.pod_scheduled(item.attempts, self._parts.clock() - item.arrived)
+        if self._queue.get(pod.key) is item:
+            self._queue.drop(pod.key)
+        self._nominations.drop(pod.key)
+        self._gone(pod.key)
+        note = f"Successfully assigned {pod.key} to {pod.bound_to}"
+        self.recorder.record(PodEvent(pod.namespace, pod.name, pod.uid, "Scheduled", "Binding", note))
+
+    def _not_bound(self, item: Waiting, pod: Pod, bound: Bound) -> None:
+        _log.info("not bound pod=%s node=%s fate=%s: %s", pod.key, pod.bound_to, bound.fate.value, bound.message)
+        happening = self._view.forget(pod.key, pod.uid)
+        known = self._parts.cache.pod(pod.key)
+        if bound.fate is Fate.LOST:
+            # Where it is bound to another node the watch says so; until then it must not be tried again.
+            if self._queue.get(pod.key) is item:
+                self._queue.drop(pod.key)
+        else:
+            self._queue.retry(item)
+            if bound.fate is Fate.REFUSED and known is not None and known.uid == pod.uid:
+                self._tell(known, "SchedulerError", f"binding rejected: {bound.message}")
+        if happening:
+            self._queue.wake(happening)
+
+    def _no_node(self, item: Waiting, known: PodChange, verdict: Verdict, started: float) -> None:
+        self._queue.fail(item, verdict.rejectors)
+        self._parts.metrics.attempted("unschedulable", time.perf_counter() - started)
+        self._parts.metrics.queued(item.place.value, "ScheduleAttemptFailure")
+        if verdict.preemption is not None:
+            self._preempt(item.pod, known, verdict.preemption)
+        self._tell(known, "Unschedulable", verdict.message)
+
+    def _preempt(self, pod: Pod, known: PodChange, preemption: Preemption) -> None:
+        self._parts.metrics.preempted(len(preemption.victims))
+        if preemption.node is None:
+            if preemption.clears_nomination and self._nominations.drop(pod.key):
+                self._statuses.nominate(known, "")
+                self._queue.wake(Happening.POD_DELETED, at_most_priority=pod.priority)
+            return
+        for aside in self._nominations.of_lower_priority(preemption.node, pod.priority):
+            self._nominations.drop(aside.key)
+            other = self._parts.cache.pod(aside.key)
+            if other is not None:
+                self._statuses.nominate(other, "")
+            self._queue.activate(aside.key)
+        self._nominations.put(pod, preemption.node)
+        self._statuses.nominate(known, preemption.node)
+        self._preempting.add(pod.uid)
+        self._spawn(self._evict(pod, preemption))
+
+    async def _evict(self, pod: Pod, preemption: Preemption) -> None:
+        assert preemption.node is not None
+        try:
+            has_room = await self._evictor.evict(pod, preemption.node, preemption.victims)
+        finally:
+            self._preempting.discard(pod.uid)
+        if not has_room:
+            self._queue.activate(pod.key)
+        self._wakened.set()
+
+    def _tell(self, pod: PodChange, reason: str, message: str) -> None:
+        """Write why a pod waits to its condition and as an event, where that is news."""
+        is_news = self._statuses.pending(pod, reason, message)
+        told, now = self._told_at.get(pod.key), self._parts.clock()
+        if not is_news and told is not None and told[0] == message and now - told[1] < REPEAT_EVENT_SECONDS:
+            return
+        self._told_at[pod.key] = (message, now)
+        event = PodEvent(pod.namespace, pod.name, pod.uid, "FailedScheduling", "Scheduling", message, is_warning=True)
+        self.recorder.record(event)
+
+    def _unreadable(self, pod: PodChange) -> None:
+        if self._is_running:  # a replica that only waits tells nobody anything
+            self._tell(pod, "SchedulerError", pod.error or "the pod cannot be read")
+
+    def _gone(self, key: str) -> None:
+        self._statuses.forget(key)
+        self._told_at.pop(key, None)
+
+    def _record(self, item: Waiting, verdict: Verdict, seconds: float) -> str | None:
+        if self._parts.log is None:
+            return None
+        decision, pod = verdict.decision, item.pod
+        return self._parts.log.add(
+            DecisionRecord(
+                time_us=time.time_ns() // 1000,
+                mode="standalone",
+                pod_namespace=pod.namespace,
+                pod_name=pod.name,
+                pod_uid=pod.uid,
+                policy=decision.policy,
+                policy_version=self._parts.policy_version,
+                scheduler_name=self._parts.scheduler_name,
+                node=decision.node,
+                runner_up=decision.runner_up,
+                score=decision.score,
+                num_nodes=decision.num_nodes,
+                num_feasible=decision.num_feasible,
+                candidates=decision.candidates,
+                reasons=decision.reasons,
+                pending_reason=verdict.message or None,
+                fallback_reason=verdict.fallback_reason,
+                latency_us=round(seconds * 1e6),
+                attempt=item.attempts,
+            )
+        )
+
+    def _show_pending(self) -> None:
+        count = self._queue.count
+        self._parts.metrics.set_pending(
+            count(Place.ACTIVE), count(Place.BACKOFF), count(Place.UNSCHEDULABLE), count(Place.GATED)
+        )
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            _log.error("a task of the scheduler failed", exc_info=task.exception())

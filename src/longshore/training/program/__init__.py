@@ -1,0 +1,1 @@
+"""The compiled part of training: environments, updates and judgements as one program."""

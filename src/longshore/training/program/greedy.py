@@ -1,0 +1,154 @@
+"""Playing whole traces without exploring, with the tensors as data: one compiled program judges every policy of a kind.
+
+This is how training selects and how populations compete; what a bundle is worth in the end is said by `evaluation`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from longshore.core.arrays.choose import choose
+from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
+from longshore.core.network.forward import SCORE, Op, Tensors, forward
+from longshore.objectives.base import Transition
+from longshore.policies.inputs import policy_inputs
+from longshore.simulator.params import Kind, SimParams
+from longshore.simulator.state import SimState
+from longshore.simulator.transition import act, initial, look, with_latency
+from longshore.training.program.compiling import mapped
+from longshore.training.program.experience import Task
+from longshore.training.program.rewards import term_rewards
+
+# A policy that defers for ever would otherwise never come to an end: four times the events that a trace has at most.
+_MOST_STEPS_PER_POD = 16
+
+
+class Judged(NamedTuple):
+    """How one trace went."""
+
+    terms: Array  # [terms] float64; sum of the rewards of each term, not weighed
+    cost: Array  # [] float64; sum of what the limit's breaches cost
+    placed: Array  # [] int32
+    decided: Array  # [] int32
+    created: Array  # [] int32; pods that came
+    low: Array  # [features] float32; the least that was seen of each feature, over real nodes
+    high: Array  # [features] float32
+
+
+class Greedy(NamedTuple):
+    """A policy as it is without exploring, its tensors as data."""
+
+    task: Task
+    ops: Sequence[Op]
+    """Those that the scores depend on."""
+    tensors: Tensors
+    preference: Array  # [terms] float32; the dial's setting
+
+    def decide(self, cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array, Array]:
+        """Return what was seen [nodes, features], the node (-1 = none) and the milli of each GPU [devices]."""
+        task = self.task
+        inputs = policy_inputs(cluster, pod_class, feasible, task.features, task.prior, self.preference)
+        scores = forward(self.ops, self.tensors, inputs)[SCORE]
+        node = choose(cluster, scores, feasible, has_random_ties=task.has_random_ties, may_defer=task.may_defer)
+        return inputs.rows, node, task.devices(cluster, pod_class)[jnp.maximum(node, 0)]
+
+
+class _Course(NamedTuple):
+    """Where a trace stands."""
+
+    state: SimState
+    judged: Judged
+    is_over: Array  # [] bool
+
+
+Over = tuple[int | None, int | None, int | None]
+"""A dimension to judge over: its axis in tensors, traces and settings of the dial; None = the same for all of it."""
+POLICIES: Over = (0, None, None)
+POLICIES_AND_TRACES: Over = (0, 0, None)
+SETTINGS: Over = (None, None, 0)
+TRACES: Over = (None, 0, None)
+
+
+def judge_all(
+    task: Task,
+    ops: Sequence[Op],
+    tensors: Tensors,
+    params: SimParams,
+    preference: Array,
+    over: Sequence[Over] = (TRACES,),
+) -> Judged:
+    """Play traces to their ends; results have the dimensions of `over`, the outermost first.
+
+    One loop goes on until the last trace is over, and what is inside it is mapped. A map of loops would copy every
+    state at every step, and be traced several times for each dimension.
+
+    Args:
+        task: what is judged.
+        ops: those that the scores depend on.
+        tensors: of the policy.
+        params: the trace.
+        preference: the dial's setting [terms].
+        over: the dimensions that tensors, params and preference have beside their own.
+    """
+
+    def begin(_tensors: Tensors, params: SimParams, _preference: Array) -> _Course:
+        return _begin(task, params)
+
+    def go_on(tensors: Tensors, params: SimParams, preference: Array, course: _Course) -> _Course:
+        return _go_on(Greedy(task, ops, tensors, preference), params, course)
+
+    for axes in reversed(over):
+        begin, go_on = mapped(begin, axes), mapped(go_on, (*axes, 0))
+    most = _MOST_STEPS_PER_POD * params.pod_class.shape[-1] + 4 * params.event_time.shape[-1]
+
+    def is_going(carry: tuple[_Course, Array]) -> Array:
+        courses, number = carry
+        return ~courses.is_over.all() & (number < most)
+
+    def body(carry: tuple[_Course, Array]) -> tuple[_Course, Array]:
+        courses, number = carry
+        return go_on(tensors, params, preference, courses), number + 1
+
+    carry = (begin(tensors, params, preference), jnp.zeros((), jnp.int32))
+    return jax.lax.while_loop(is_going, body, carry)[0].judged
+
+
+def _begin(task: Task, params: SimParams) -> _Course:
+    nothing = Judged(
+        jnp.zeros(len(task.objective.terms), jnp.float64),
+        jnp.zeros((), jnp.float64),
+        jnp.zeros((), jnp.int32),
+        jnp.zeros((), jnp.int32),
+        jnp.zeros((), jnp.int32),
+        jnp.full(len(task.features), jnp.inf, jnp.float32),
+        jnp.full(len(task.features), -jnp.inf, jnp.float32),
+    )
+    return _Course(initial(params), nothing, jnp.zeros((), bool))
+
+
+def _go_on(policy: Greedy, params: SimParams, course: _Course) -> _Course:
+    """Play one event. A trace that is over may go on, while others are not: nothing counts any more."""
+    task, so_far, counts = policy.task, course.judged, ~course.is_over
+    state, seen = look(task.filters, params, course.state)
+    rows, node, devices = policy.decide(seen.cluster, seen.pod_class, seen.feasible)
+    target = jnp.maximum(node, 0)
+    after, outcome = act(params, state, seen, node, devices, has_node_events=task.has_node_events)
+    before = with_latency(seen.cluster, state.latency_ms)
+    step = Transition(before, before._replace(state=after.cluster), seen.pod_class, target)
+    is_placed = counts & (outcome.node >= 0)
+    is_decision = counts & seen.is_decision
+    counted = (seen.cluster.nodes.is_real & is_decision)[:, None]
+    judged = Judged(
+        so_far.terms + jnp.where(is_placed, term_rewards(task.objective, step), 0.0),
+        so_far.cost + jnp.where(is_placed, task.limit.cost(state.latency_ms[target]), 0.0),
+        so_far.placed + is_placed,
+        so_far.decided + is_decision,
+        so_far.created + (counts & (seen.event.kind == Kind.CREATE)),
+        jnp.minimum(so_far.low, jnp.where(counted, rows, jnp.inf).min(axis=0)),
+        jnp.maximum(so_far.high, jnp.where(counted, rows, -jnp.inf).max(axis=0)),
+    )
+    is_over = (seen.event.kind == Kind.IDLE) | (is_placed & task.objective.ends_episode(step))
+    return _Course(after, judged, course.is_over | is_over)

@@ -1,0 +1,1 @@
+"""A training run: from a plan by checkpoints and logs to a bundle, here or on a Ray cluster."""

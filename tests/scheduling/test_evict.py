@@ -1,0 +1,88 @@
+"""Evictions: condition, deletion, event, in upstream's words; those who leave already are left alone."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from longshore.deciding.preempt import Running
+from longshore.kube.errors import ApiError
+from longshore.kube.writes import Reporter
+from longshore.scheduling.evict import Evictor
+from longshore.scheduling.recorder import EventRecorder
+from support.builders import make_pod
+from support.fake_api import FakeApi
+
+BOSS = replace(make_pod("boss").build(), uid="boss-uid")
+
+
+class Scene:
+    """Victims, and an API server that has them."""
+
+    def __init__(self, *names: str) -> None:
+        self.api = FakeApi()
+        self.victims = [
+            Running(replace(make_pod(name).on("a").build(), uid=self.api.pod(name, node="a")["metadata"]["uid"]), 0.0)
+            for name in names
+        ]
+        self.recorder = EventRecorder(cast("Any", self.api), Reporter("longshore", "longshore-test"))
+        self.evictor = Evictor(cast("Any", self.api), self.recorder, "longshore")
+
+    async def evict(self, *victims: Running) -> bool:
+        done = await self.evictor.evict(BOSS, "a", victims or self.victims)
+        self.recorder.start()
+        await self.recorder.close()
+        return done
+
+
+async def test_a_victim_is_told_why_and_deleted():
+    scene = Scene("v")
+    assert await scene.evict()
+    assert [(method, path.rpartition("/")[2]) for method, path in scene.api.requests] == [
+        ("PATCH", "status"),
+        ("DELETE", "v"),
+        ("POST", "events"),
+    ]
+    assert scene.api.events_of("v") == [("Preempted", "Preempted by pod boss-uid on node a")]
+
+
+async def test_the_condition_names_the_scheduler(monkeypatch: pytest.MonkeyPatch):
+    scene = Scene("v")
+    monkeypatch.setattr(scene.api, "drop", lambda resource, key: None)
+    await scene.evict()
+    condition = scene.api.condition("v", "DisruptionTarget") or {}
+    assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
+    assert condition["message"] == "longshore: preempting to accommodate a higher priority pod"
+
+
+async def test_the_last_victim_goes_after_all_others():
+    scene = Scene("a", "b", "c")
+    assert await scene.evict()
+    deleted = [path.rpartition("/")[2] for method, path in scene.api.requests if method == "DELETE"]
+    assert (sorted(deleted), deleted[-1]) == (["a", "b", "c"], "c")
+
+
+async def test_those_who_leave_already_are_left_alone():
+    scene = Scene("v")
+    assert await scene.evict(replace(scene.victims[0], is_terminating=True))
+    assert scene.api.requests == []
+
+
+async def test_a_victim_that_is_gone_is_no_failure():
+    scene = Scene("v")
+    scene.api.objects["Pod"].clear()
+    assert await scene.evict()
+
+
+async def test_a_refused_eviction_spares_the_last_and_is_reported():
+    scene = Scene("a", "b")
+    scene.api.fail("/pods/a/status", ApiError(500, "InternalError", "not now"))
+    assert not await scene.evict()
+    assert scene.api.get("b") is not None
+
+
+async def test_who_no_longer_leads_evicts_nobody():
+    scene = Scene("v")
+    scene.evictor = replace(scene.evictor, may_evict=lambda: False)
+    assert not await scene.evict()
+    assert scene.api.requests == []
