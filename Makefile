@@ -122,11 +122,11 @@ docs-check: setup-all  ## fail if a generated reference page is stale
 
 controlplane: go  ## build Kubernetes, etcd, KWOK and our Go programs (about 9 minutes the first time, then cached)
 	$(say) 'controlplane: upstream programs, oracle, apps'
-	@$(PYTHON) -m longshore.lab.build
+	@$(PYTHON) -m longshore_lab.build
 
 deploy-tools: go  ## build helm and promtool, which check deploy/ (minutes the first time, then cached)
 	$(say) 'deploy-tools: helm, promtool'
-	@$(PYTHON) -m longshore.lab.build tools
+	@$(PYTHON) -m longshore_lab.build tools
 
 deploy: setup deploy-tools  ## render deploy/*.yaml from the chart again
 	@$(PYTHON) deploy/render.py

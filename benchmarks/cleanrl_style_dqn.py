@@ -27,10 +27,10 @@ import optax  # noqa: E402
 import longshore.simulator.gym  # noqa: E402, F401 - registers the environment
 from longshore.agents.networks.base import Blueprint  # noqa: E402
 from longshore.core.network.forward import SCORE, Inputs, forward, needed  # noqa: E402
-from longshore.lab.training_speed import NETWORKS  # noqa: E402
 from longshore.training.program.greedy import judge_all  # noqa: E402
 from longshore.training.run.plan import TRAINING_SEED, Plan  # noqa: E402
 from longshore.training.run.prepare import Prepared, prepare  # noqa: E402
+from longshore_lab.speed.training import NETWORKS  # noqa: E402
 
 TRAIN_EVERY = 10
 """Decisions between two steps of Adam."""

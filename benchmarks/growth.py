@@ -6,7 +6,7 @@ One environment, two pods per node, so that 10,000 nodes fill in half a minute; 
 import resource
 import sys
 
-from longshore.lab.simulator_speed import measure
+from longshore_lab.speed.simulator import measure
 
 cell = measure(int(sys.argv[1]), 1, pods_per_node=2)
 memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -17,7 +17,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
-from longshore.lab.build import program_path
+from longshore_lab.build import program_path
 
 MODULE = Path(__file__).resolve().parent.parent / "scheduler" / "perf"
 SCHEDULERS = ("sampled", "stock", "plugin", "fallback")

@@ -12,4 +12,4 @@ longshore table fgd --data "$data" --policies "$published,fgd-u$more" --bounds -
 longshore table pwr --data "$data" --policies "fgd,pwr,pwr500-fgd500,pwr200-fgd800,gpu-best-fit$more" --json >"$out/pwr.json"
 longshore table churn --data "$data" --traces default --policies "fgd,pwr,pwr200-fgd800,gpu-best-fit$more" --json >"$out/churn.json"
 longshore table speed --data "$data" --json >"$out/speed.json"
-python benchmarks/tables_page.py "$data" "$out"
+python studies/longshore_studies/openb/page.py "$data" "$out"

@@ -29,8 +29,8 @@ from longshore.core.arrays.features import feature_specs
 from longshore.core.network.bundle import Envelope, Policy, Weight
 from longshore.core.network.bundle_files import CARD_FILE, write_bundle
 from longshore.core.network.forward import LOADS, POD_KINDS, SCORE, Op, needed, tensor_names
-from longshore.lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
 from longshore.policies.bundle_folder import read_folder
+from longshore_lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
 
 FOLDER = Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parent

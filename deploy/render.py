@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from longshore.lab.build import require_program
+from longshore_lab.build import require_program
 
 DEPLOY = Path(__file__).resolve().parent
 CHART = DEPLOY / "chart" / "longshore"

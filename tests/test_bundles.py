@@ -6,13 +6,13 @@ import jax
 import numpy as np
 import pytest
 
-from evaluation.tables.small_trace import TRACE, write_small_trace
-from longshore.evaluation.tables.openb import read_nodes, read_pods
-from longshore.evaluation.tables.problem import Problem, side_by_side
 from longshore.policies import REGISTRY
 from longshore.policies.bundle_folder import find_bundles, read_folder
 from longshore.policies.learned import learned
-from longshore.simulator.filling import fill_all
+from longshore_studies.openb.filling import fill_all
+from longshore_studies.openb.tables.openb import read_nodes, read_pods
+from longshore_studies.openb.tables.problem import Problem, side_by_side
+from studies.openb.tables.small_trace import TRACE, write_small_trace
 
 jax.config.update("jax_enable_x64", True)
 BUNDLES = find_bundles(Path(__file__).parents[1] / "bundles")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from longshore.lab.build import require_program
+from longshore_lab.build import require_program
 from support.deploy import CHART, DEPLOY, ROOT, built_promtool
 
 __all__ = ["built_promtool"]

@@ -11,7 +11,7 @@ import yaml
 
 from longshore import __version__
 from longshore.kube.scheduler_config import findings
-from longshore.lab.build import require_program
+from longshore_lab.build import require_program
 from support.deploy import (
     CHART,
     DEPLOY,

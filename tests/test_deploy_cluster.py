@@ -15,12 +15,12 @@ import yaml
 from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab import build
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.real import host
-from longshore.lab.proof.plugin_bundles import packing_policy
 from longshore.policies.bundle_folder import write_folder
 from longshore.scheduling.rights import Right, missing_rights
+from longshore_lab import build
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.cluster.real import host
+from longshore_lab.proof.plugin_bundles import packing_policy
 from support.container_images import import_scheduler
 from support.deploy import (
     CHART,

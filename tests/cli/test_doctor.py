@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from longshore.cli import doctor
-from longshore.lab import build
+from longshore_lab import build
 
 THERE = doctor.Probe("there", lambda: doctor.Found(True, "1.0"), True, "make there")
 OPTIONAL = doctor.Probe("extra", lambda: doctor.Found(False, "not installed"), False, "make extra")
@@ -79,7 +79,7 @@ def test_programs_that_fail_or_do_not_run_are_missing(tmp_path: Path) -> None:
 
 def test_oracle_counts_once_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = tmp_path / "oracle"
-    monkeypatch.setitem(sys.modules, "longshore.lab.build", SimpleNamespace(oracle_path=lambda: oracle))
+    monkeypatch.setitem(sys.modules, "longshore_lab.build", SimpleNamespace(oracle_path=lambda: oracle))
     assert doctor.find_oracle() == doctor.Found(False, "not built")
     oracle.touch()
     assert doctor.find_oracle() == doctor.Found(True, str(oracle))

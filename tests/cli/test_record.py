@@ -10,7 +10,7 @@ import pytest
 from longshore.cli.record import parse_duration
 from longshore.core.words.errors import InputError
 from longshore.kube.trace_file import read_trace
-from longshore.lab.cluster import LocalCluster
+from longshore_lab.cluster import LocalCluster
 
 COMMAND = [sys.executable, "-c", "from longshore.cli.main import main; main()", "record"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from longshore.cli.main import main
-from longshore.lab.cluster import LocalCluster
 from longshore.store.reader import DecisionReader
+from longshore_lab.cluster import LocalCluster
 
 
 def run(*arguments: str) -> int:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from longshore.cli.main import build_app
 from longshore.core.words.errors import LongshoreError
-from longshore.lab.cluster import LocalCluster
+from longshore_lab.cluster import LocalCluster
 
 COMMAND = [sys.executable, "-c", "from longshore.cli.main import main; main()", "workload", "run"]
 SMALL = ["--set", "cycles=1", "--set", "pods=3", "--scheduler-name", "default-scheduler", "--make-nodes"]

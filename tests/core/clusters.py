@@ -8,8 +8,8 @@ import msgspec
 from longshore.core.arrays.encode import Encoded
 from longshore.core.words.pod import GpuRequest, Pod
 from longshore.core.words.snapshot import Snapshot
-from longshore.lab.oracle.cases import make_case
-from longshore.lab.oracle.compare import encode_case
+from longshore_lab.oracle.cases import make_case
+from longshore_lab.oracle.compare import encode_case
 
 _GPU_REQUESTS = (GpuRequest(1, 300), GpuRequest(1, 700), GpuRequest(1, 1000), GpuRequest(2, 1000, ("T4",)))
 

@@ -14,7 +14,7 @@ from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.reflector import Reflector, run_reflectors
 from longshore.kube.resources import RESOURCES
-from longshore.lab.cluster import LocalCluster
+from longshore_lab.cluster import LocalCluster
 from support.kube_server import until
 from support.local_cluster import namespace_in, running_cluster
 

@@ -12,7 +12,7 @@ from aiohttp import web
 from longshore.kube import errors
 from longshore.kube.client import Client
 from longshore.kube.identity import Certificate, Credentials, FixedCredentials, Identity
-from longshore.lab.cluster.certificates import KeyPair, issue, make_authority
+from longshore_lab.cluster.certificates import KeyPair, issue, make_authority
 from support.kube_server import status
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

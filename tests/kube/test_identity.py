@@ -7,7 +7,7 @@ import pytest
 
 from longshore.core.words.errors import InputError
 from longshore.kube.identity import Certificate, Credentials, FixedCredentials, Identity, TokenFile
-from longshore.lab.cluster.certificates import issue, make_authority
+from longshore_lab.cluster.certificates import issue, make_authority
 
 
 async def test_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:

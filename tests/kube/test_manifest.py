@@ -22,7 +22,7 @@ from longshore.core.words.snapshot import (
 )
 from longshore.kube import convert, manifest, wire
 from longshore.kube.dump import read_objects
-from longshore.lab.oracle.cases import make_case
+from longshore_lab.oracle.cases import make_case
 from support.builders import random_snapshot
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, LongshoreError, UnknownNameError
-from longshore.lab import build
+from longshore_lab import build
 
 UPSTREAM_ETCD = "go.etcd.io/etcd/server/v3 v3.4.5"
 WRITE_OUTPUT = 'while [ $# -gt 0 ]; do if [ "$1" = -o ]; then out="$2"; fi; shift; done; echo program > "$out"'

@@ -6,8 +6,8 @@ import pytest
 
 from longshore.core.arrays.features import FEATURES, PLUGIN
 from longshore.core.network.bundle import Policy
-from longshore.lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
-from longshore.lab.inference_speed import random_policy
+from longshore_lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
+from longshore_lab.speed.inference import random_policy
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ import pytest
 from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.live_demo import OWN, PART, Demo, scheduling
-from longshore.lab.recording import Bound
-from longshore.lab.workload.ground import Wishes
-from longshore.lab.workload.run import Run, run_workload
+from longshore.live.recording import Bound
+from longshore.live.workload.ground import Wishes
+from longshore.live.workload.run import Run, run_workload
 from longshore.workloads.build import build_workload
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.live_demo import OWN, PART, Demo, scheduling
 
 
 def test_both_schedulers_get_the_same_run() -> None:

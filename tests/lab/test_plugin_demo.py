@@ -6,16 +6,16 @@ from pathlib import Path
 
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab import build
-from longshore.lab.live_demo import OWN
-from longshore.lab.plugin_demo import Accidents, ranked, ranking
-from longshore.lab.plugin_process import PROGRAM
-from longshore.lab.proof.plugin_bundles import packing_policy
-from longshore.lab.recording import Bound
-from longshore.lab.workload.ground import Wishes
-from longshore.lab.workload.run import Run, run_workload
+from longshore.live.recording import Bound
+from longshore.live.workload.ground import Wishes
+from longshore.live.workload.run import Run, run_workload
 from longshore.policies.bundle_folder import write_folder
 from longshore.workloads.build import build_workload
+from longshore_lab import build
+from longshore_lab.live_demo import OWN
+from longshore_lab.plugin_demo import Accidents, ranked, ranking
+from longshore_lab.plugin_process import PROGRAM
+from longshore_lab.proof.plugin_bundles import packing_policy
 from support.local_cluster import running_cluster
 
 

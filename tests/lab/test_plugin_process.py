@@ -1,6 +1,6 @@
 """Reading a page of metrics; the process itself is started by test_plugin_faults.py."""
 
-from longshore.lab.plugin_process import read_series
+from longshore_lab.plugin_process import read_series
 
 PAGE = """\
 # HELP longshore_fallback_total [ALPHA] Decisions that the policy did not make, by the reason.

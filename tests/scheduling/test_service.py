@@ -16,11 +16,11 @@ from longshore.deciding.live_policy import LivePolicy, find_live_policy
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import NotFound, Unauthorized, Unreachable
-from longshore.lab.cluster import LocalCluster
 from longshore.policies.bundle_folder import write_folder
 from longshore.scheduling.metrics import SchedulerMetrics
 from longshore.scheduling.rights import MissingRightsError
 from longshore.scheduling.service import Service, Settings, Surroundings
+from longshore_lab.cluster import LocalCluster
 from support.bundle_samples import make_fixed
 from support.local_cluster import namespace_in, running_cluster
 

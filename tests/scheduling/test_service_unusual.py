@@ -10,13 +10,13 @@ import pytest
 
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.api import create_all
-from longshore.lab.proof.held_client import HeldClient
-from longshore.lab.proof.own_scheduler import running_scheduler
-from longshore.lab.proof.recheck import misplaced
-from longshore.lab.proof.stage import Stage
+from longshore.live.api import create_all
 from longshore.scheduling.service import Service
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.proof.held_client import HeldClient
+from longshore_lab.proof.own_scheduler import running_scheduler
+from longshore_lab.proof.recheck import misplaced
+from longshore_lab.proof.stage import Stage
 from support.live_admin import MERGE, Api, admin, until
 from support.local_cluster import namespace_in, running_cluster
 

@@ -9,7 +9,7 @@ from longshore.core.words.node import NodeReadings
 from longshore.core.words.pod import GpuRequest, Pod
 from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube.dump import read_objects
-from longshore.lab.oracle.cases import make_case
+from longshore_lab.oracle.cases import make_case
 
 
 def random_trace(seed: int, *, pods: int = 30, has_node_events: bool = True) -> Trace:

@@ -12,8 +12,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.real import host, node
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.cluster.real import host, node
 
 SOCKET = "containerd.sock"
 

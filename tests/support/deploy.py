@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from longshore.lab import build
+from longshore_lab import build
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

@@ -10,9 +10,9 @@ from typing import Any
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import NotFound
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.nodes import kwok_nodes
-from longshore.lab.cluster.state import ClusterOptions
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.cluster.nodes import kwok_nodes
+from longshore_lab.cluster.state import ClusterOptions
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"

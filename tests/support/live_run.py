@@ -8,12 +8,12 @@ import pytest
 from longshore.core.words.trace import Trace
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.record import record
-from longshore.lab.recording import Recording, Scope
-from longshore.lab.workload.ground import Wishes
-from longshore.lab.workload.run import Observed, Progress, Run, run_workload
+from longshore.live.record import record
+from longshore.live.recording import Recording, Scope
+from longshore.live.workload.ground import Wishes
+from longshore.live.workload.run import Observed, Progress, Run, run_workload
 from longshore.workloads.build import build_workload
+from longshore_lab.cluster import LocalCluster
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from longshore.lab import build
-from longshore.lab.cluster import ClusterOptions, LocalCluster, cluster_names, down, temporary
-from longshore.lab.cluster.api import answers, call, until
+from longshore.live.api import answers, call, until
+from longshore_lab import build
+from longshore_lab.cluster import ClusterOptions, LocalCluster, cluster_names, down, temporary
 
 _TEST_NAME = re.compile(r"test-(\d+)-[0-9a-f]+")
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.encode import Encoded, encode
-from longshore.lab.oracle.cases import make_case
-from longshore.lab.oracle.compare import encode_case
+from longshore_lab.oracle.cases import make_case
+from longshore_lab.oracle.compare import encode_case
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
 
 PADDED_NODES = 13

@@ -128,9 +128,9 @@ def find_program(names: tuple[str, ...], version_argument: str) -> Found:
 def find_oracle() -> Found:
     """Look for the built oracle in the cache of the lab."""
     try:
-        path = importlib.import_module("longshore.lab.build").oracle_path()
+        path = importlib.import_module("longshore_lab.build").oracle_path()
     except ModuleNotFoundError:
-        return Found(False, "no `longshore.lab.build` in this installation")
+        return Found(False, "no `longshore_lab.build` in this installation")
     except ComponentMissingError as error:
         return Found(False, f"{error.message}: {error.hint}")
     return Found(path.is_file(), str(path) if path.is_file() else "not built")

@@ -11,7 +11,7 @@ from longshore.cli.output import JsonOption, emit, note
 from longshore.core.words.errors import InputError
 
 if TYPE_CHECKING:
-    from longshore.lab.recording import Recorder, Recording, Scope
+    from longshore.live.recording import Recorder, Recording, Scope
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
@@ -43,7 +43,7 @@ def record(
     from longshore.core.words.trace import Create
     from longshore.kube.config import load_identity
     from longshore.kube.trace_file import write_trace
-    from longshore.lab.recording import Scope
+    from longshore.live.recording import Scope
 
     check_writable(out, "--out")
     seconds = None if duration is None else parse_duration(duration)
@@ -90,7 +90,7 @@ def _watch(identity: object, scope: "Scope", seconds: float | None, readings: Pa
     import signal
 
     from longshore.kube.client import Client
-    from longshore.lab.record import record as watch
+    from longshore.live.record import record as watch
     from longshore.telemetry.file import FileSource
 
     last = float("-inf")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from longshore.core.words.trace import Trace
-    from longshore.lab.workload.result import LiveResult
-    from longshore.lab.workload.run import Observed, Progress, Run
+    from longshore.live.workload.result import LiveResult
+    from longshore.live.workload.run import Observed, Progress, Run
 
 KubeconfigOption = Annotated[Path | None, typer.Option(help="By default $KUBECONFIG, ~/.kube/config.")]
 ContextOption = Annotated[str | None, typer.Option(help="Context of the kubeconfig; by default the current one.")]
@@ -61,8 +61,8 @@ def run(
     The result has the metrics of `longshore simulate`, measured on what was seen in the cluster.
     """
     from longshore.kube.config import load_identity
-    from longshore.lab.workload.ground import Wishes
-    from longshore.lab.workload.run import Run
+    from longshore.live.workload.ground import Wishes
+    from longshore.live.workload.run import Run
 
     for path, option in ((out, "--out"), (readings, "--readings")):
         if path is not None:
@@ -96,7 +96,7 @@ def play(identity: Any, trace: "Trace", run: "Run", watch: "Callable[[Progress],
     import signal
 
     from longshore.kube.client import Client
-    from longshore.lab.workload.run import run_workload
+    from longshore.live.workload.run import run_workload
 
     async def work() -> "Observed":
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
@@ -122,7 +122,7 @@ def play(identity: Any, trace: "Trace", run: "Run", watch: "Callable[[Progress],
 
 def measure(observed: "Observed", workload: str, run: "Run", objective: str) -> "LiveResult":
     """Turn what was seen into the result, and say what there is to say about it."""
-    from longshore.lab.workload.result import make_result
+    from longshore.live.workload.result import make_result
 
     for remark in observed.remarks:
         note(f"note: {remark}")

@@ -18,10 +18,10 @@ from longshore.dashboard.top.feed import Feed, Sources
 from longshore.kube.config import load_identity
 from longshore.kube.errors import Forbidden
 from longshore.kube.identity import Identity
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.api import call
+from longshore.live.api import call
 from longshore.server.health import HealthServer
 from longshore.store.decisions import DecisionLog
+from longshore_lab.cluster import LocalCluster
 from support.kube_server import PATH, Answer, ApiServer, status
 
 

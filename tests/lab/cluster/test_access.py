@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from longshore.core.words.errors import ComponentMissingError, UnknownNameError
-from longshore.lab.cluster import access
+from longshore_lab.cluster import access
 
 CHANGES = {"create", "update", "patch", "delete", "deletecollection"}
 

@@ -11,10 +11,10 @@ from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import Forbidden
 from longshore.kube.writes import bind
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.access import longshore_rules, with_path
-from longshore.lab.cluster.api import answers, call, create_all, until
+from longshore.live.api import answers, call, create_all, until
 from longshore.scheduling.rights import EVICTION, Right, missing_rights, needed_rights
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.cluster.access import longshore_rules, with_path
 
 ACCOUNT, NAMESPACE, LEASE = "longshore-scheduler", "longshore-system", "longshore-scheduler"
 MERGE = "application/merge-patch+json"

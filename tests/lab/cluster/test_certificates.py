@@ -11,8 +11,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from longshore.lab.cluster import certificates
-from longshore.lab.cluster.certificates import KeyPair, issue, make_authority, make_signing_key, read_pair
+from longshore_lab.cluster import certificates
+from longshore_lab.cluster.certificates import KeyPair, issue, make_authority, make_signing_key, read_pair
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from longshore.kube.config import load_identity
-from longshore.lab.cluster import identities
+from longshore_lab.cluster import identities
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, InputError, LongshoreError, UnknownNameError
-from longshore.lab.cluster import ClusterOptions, LocalCluster, cluster_names, down, find, lifecycle, processes, up
-from longshore.lab.cluster.state import cluster_folder, clusters_folder
+from longshore_lab.cluster import ClusterOptions, LocalCluster, cluster_names, down, find, lifecycle, processes, up
+from longshore_lab.cluster.state import cluster_folder, clusters_folder
 from support.local_cluster import running_cluster
 
 PARTS = ["etcd", "kube-apiserver", "kube-controller-manager", "kwok", "kube-scheduler"]

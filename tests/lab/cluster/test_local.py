@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import LongshoreError, UnknownNameError
-from longshore.lab.cluster import processes, state
-from longshore.lab.cluster.local import LocalCluster, last_lines
-from longshore.lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord
+from longshore_lab.cluster import processes, state
+from longshore_lab.cluster.local import LocalCluster, last_lines
+from longshore_lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 

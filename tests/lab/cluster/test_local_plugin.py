@@ -19,12 +19,12 @@ from longshore.core.arrays.features import feature_specs
 from longshore.core.network.bundle import Envelope, Policy
 from longshore.core.network.bundle_files import write_bundle
 from longshore.core.network.forward import Op
-from longshore.lab import build
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster_speed_run import counted_page
-from longshore.lab.plugin_process import PROGRAM, delivered_config
 from longshore.policies.bundle_folder import write_folder
 from longshore.store.models import ModelRegistry
+from longshore_lab import build
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.plugin_process import PROGRAM, delivered_config
+from longshore_lab.speed.cluster_run import counted_page
 from support.local_cluster import namespace_in, running_cluster
 
 NODES = 4

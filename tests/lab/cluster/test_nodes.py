@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from longshore.lab.cluster import nodes
-from longshore.lab.cluster.state import ClusterOptions
+from longshore_lab.cluster import nodes
+from longshore_lab.cluster.state import ClusterOptions
 
 
 class OneAnswer:

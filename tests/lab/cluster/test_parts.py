@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from longshore.lab.cluster import parts
-from longshore.lab.cluster.state import ClusterOptions, ClusterRecord
+from longshore_lab.cluster import parts
+from longshore_lab.cluster.state import ClusterOptions, ClusterRecord
 
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import LongshoreError
-from longshore.lab.cluster import processes
-from longshore.lab.cluster.processes import ProcessRecord
+from longshore_lab.cluster import processes
+from longshore_lab.cluster.processes import ProcessRecord
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 STUBBORN = [
@@ -137,7 +137,7 @@ def test_a_process_without_a_record_is_found_by_its_mark(log: Path, tmp_path: Pa
 
 def test_this_process_is_never_found(tmp_path: Path) -> None:
     script = (
-        "from pathlib import Path; from longshore.lab.cluster import processes; "
+        "from pathlib import Path; from longshore_lab.cluster import processes; "
         f"print(processes.find_marked(Path({str(tmp_path)!r})))"
     )
     environment = {**os.environ, processes.MARK: str(tmp_path)}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
-from longshore.lab.cluster import state
-from longshore.lab.cluster.processes import ProcessRecord
-from longshore.lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord
+from longshore_lab.cluster import state
+from longshore_lab.cluster.processes import ProcessRecord
+from longshore_lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from longshore.lab.oracle.cases import make_case
+from longshore_lab.oracle.cases import make_case
 
 
 @pytest.fixture(scope="session")

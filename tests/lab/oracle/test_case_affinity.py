@@ -6,7 +6,7 @@ import msgspec
 
 from longshore.filters.unsupported import find_unreadable
 from longshore.kube import convert, wire
-from longshore.lab.oracle.case_affinity import (
+from longshore_lab.oracle.case_affinity import (
     UNREADABLE_VALUE,
     make_label_selector,
     make_pod_affinities,

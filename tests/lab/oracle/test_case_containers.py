@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from longshore.lab.oracle.case_containers import CPU_MILLIS, MEMORY_MILLIBYTES
+from longshore_lab.oracle.case_containers import CPU_MILLIS, MEMORY_MILLIBYTES
 
 SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "m": Fraction(1, 1000), "M": 10**6, "G": 10**9}
 

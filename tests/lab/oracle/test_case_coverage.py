@@ -1,6 +1,6 @@
 """The coverage of a case: names it by hand-made examples."""
 
-from longshore.lab.oracle.case_coverage import FEATURES, coverage
+from longshore_lab.oracle.case_coverage import FEATURES, coverage
 
 CONTAINER = {"name": "c0", "image": "busybox"}
 NODE = {

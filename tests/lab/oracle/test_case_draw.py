@@ -2,7 +2,7 @@
 
 from random import Random
 
-from longshore.lab.oracle.case_draw import pick, pick_count, pick_distinct, pick_each
+from longshore_lab.oracle.case_draw import pick, pick_count, pick_distinct, pick_each
 
 
 def test_pick_reaches_every_option():

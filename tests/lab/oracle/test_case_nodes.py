@@ -3,8 +3,8 @@
 import re
 from random import Random
 
-from longshore.lab.oracle.case_nodes import leave_one_open, make_nodes
-from longshore.lab.oracle.case_plan import make_plan
+from longshore_lab.oracle.case_nodes import leave_one_open, make_nodes
+from longshore_lab.oracle.case_plan import make_plan
 
 EFFECTS = {"NoSchedule", "PreferNoSchedule", "NoExecute"}
 LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")

@@ -3,7 +3,7 @@
 from collections import Counter
 from random import Random
 
-from longshore.lab.oracle.case_plan import REQUIRED_SHARES, TOPICS, make_plan
+from longshore_lab.oracle.case_plan import REQUIRED_SHARES, TOPICS, make_plan
 
 PLANS = [make_plan(Random(f"plan:{index}").random) for index in range(2000)]
 

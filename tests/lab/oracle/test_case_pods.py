@@ -1,6 +1,6 @@
 """Pods: phases, tolerations and namespaces as the API server would accept them."""
 
-from longshore.lab.oracle.case_vocabulary import NAMESPACES
+from longshore_lab.oracle.case_vocabulary import NAMESPACES
 
 EFFECTS = {"NoSchedule", "PreferNoSchedule", "NoExecute"}
 

@@ -1,7 +1,7 @@
 """The text of a case: short, complete, and in the order in which a reader looks."""
 
-from longshore.lab.oracle.case_report import describe
-from longshore.lab.oracle.cases import make_case
+from longshore_lab.oracle.case_report import describe
+from longshore_lab.oracle.cases import make_case
 
 
 def test_describe_names_every_object_once():

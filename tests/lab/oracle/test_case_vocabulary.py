@@ -1,6 +1,6 @@
 """The words of the cases: what the builders rely on."""
 
-from longshore.lab.oracle.case_vocabulary import IMAGES, NODE_NAMES, POD_LABEL_KEYS, POD_LABEL_VALUES
+from longshore_lab.oracle.case_vocabulary import IMAGES, NODE_NAMES, POD_LABEL_KEYS, POD_LABEL_VALUES
 
 
 def test_node_names_are_unique_and_not_sorted():

@@ -5,7 +5,7 @@ import msgspec
 from longshore.filters.unsupported import find_unsupported
 from longshore.kube import convert, wire
 from longshore.kube.dump import read_objects
-from longshore.lab.oracle.cases import describe
+from longshore_lab.oracle.cases import describe
 
 
 def test_every_claim_resolves_to_a_bound_volume(cases):

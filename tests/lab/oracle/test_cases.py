@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 
-from longshore.lab.oracle.cases import FEATURES, coverage, describe, make_case
+from longshore_lab.oracle.cases import FEATURES, coverage, describe, make_case
 
 OWNER_KINDS = ("ReplicaSet", "StatefulSet", "ReplicationController")
 MINIMUM_PER_FEATURE = 6
@@ -32,7 +32,7 @@ def test_make_case_differs_by_seed_and_by_index():
 
 def test_make_case_is_the_same_in_another_process():
     program = (
-        "import hashlib, json; from longshore.lab.oracle.cases import make_case;"
+        "import hashlib, json; from longshore_lab.oracle.cases import make_case;"
         "print(hashlib.sha256(json.dumps([make_case(9, index) for index in range(50)]).encode()).hexdigest())"
     )
     other = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

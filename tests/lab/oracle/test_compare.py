@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from longshore.filters.base import Rejection
-from longshore.lab.oracle.cases import make_case
-from longshore.lab.oracle.compare import OwnAnswer, answer, difference, encode_case
-from longshore.lab.oracle.program import Answer, Scores, Status
 from longshore.policies.heuristics.kube_default import PLUGINS
+from longshore_lab.oracle.cases import make_case
+from longshore_lab.oracle.compare import OwnAnswer, answer, difference, encode_case
+from longshore_lab.oracle.program import Answer, Scores, Status
 
 SHORT = Rejection("NodeResourcesFit", ("Insufficient cpu", "Insufficient memory"), is_resolvable=True)
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, LongshoreError
-from longshore.lab.build import oracle_path
-from longshore.lab.oracle import program
-from longshore.lab.oracle.program import Oracle
-from longshore.lab.oracle.proof import UPSTREAM_VERSION
+from longshore_lab.build import oracle_path
+from longshore_lab.oracle import program
+from longshore_lab.oracle.program import Oracle
+from longshore_lab.oracle.proof import UPSTREAM_VERSION
 
 NODE = b'{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}'
 GOOD = b'{"id": 1, "pod": {"metadata": {"name": "p"}}, "items": [%s]}' % NODE

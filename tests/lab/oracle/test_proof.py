@@ -9,11 +9,11 @@ import pytest
 
 from longshore.core.words.errors import ComponentMissingError
 from longshore.filters.base import Rejection
-from longshore.lab.build import CACHE_VARIABLE, oracle_path
-from longshore.lab.oracle import proof
-from longshore.lab.oracle.compare import OwnAnswer, answer
-from longshore.lab.oracle.program import Oracle
-from longshore.lab.oracle.proof import Difference, compare_range, prove
+from longshore_lab.build import CACHE_VARIABLE, oracle_path
+from longshore_lab.oracle import proof
+from longshore_lab.oracle.compare import OwnAnswer, answer
+from longshore_lab.oracle.program import Oracle
+from longshore_lab.oracle.proof import Difference, compare_range, prove
 
 SEED = 20260
 CASES = 2000

@@ -5,9 +5,9 @@ import pytest
 
 from longshore.core.words.errors import LongshoreError
 from longshore.filters import feasible
-from longshore.lab.build import oracle_path
-from longshore.lab.oracle import semantics
-from longshore.lab.oracle.compare import encode_case
+from longshore_lab.build import oracle_path
+from longshore_lab.oracle import semantics
+from longshore_lab.oracle.compare import encode_case
 
 
 @pytest.mark.parametrize("name", semantics.pods())

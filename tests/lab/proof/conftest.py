@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from longshore.lab import build
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.plugin_process import PROGRAM
-from longshore.lab.proof.live_oracle import cluster_without_controllers
+from longshore_lab import build
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.plugin_process import PROGRAM
+from longshore_lab.proof.live_oracle import cluster_without_controllers
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import LongshoreError
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.cluster.real import host
-from longshore.lab.proof.changing_nodes import ChangingResult, prove_changing_nodes
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.cluster.real import host
+from longshore_lab.proof.changing_nodes import ChangingResult, prove_changing_nodes
 from support.local_cluster import running_cluster
 
 FOUR_NODES = Path(__file__).parent / "four_nodes"

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.proof.faults import FAULTS, FaultResult, fault_cluster, run_fault
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.proof.faults import FAULTS, FaultResult, fault_cluster, run_fault
 
 NUM_PODS = 60
 LEFT_OUT = "only replica killed, its lease runs out"

@@ -5,7 +5,7 @@ import pytest
 from longshore.kube.errors import NotFound, Unreachable
 from longshore.kube.identity import Identity
 from longshore.kube.writes import bind
-from longshore.lab.proof.held_client import HeldClient
+from longshore_lab.proof.held_client import HeldClient
 from support.kube_server import ApiServer, running
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from longshore.lab.oracle.cases import make_case
-from longshore.lab.proof.live_case import (
+from longshore_lab.oracle.cases import make_case
+from longshore_lab.proof.live_case import (
     NOBODY,
     PRIORITIES,
     LiveCase,

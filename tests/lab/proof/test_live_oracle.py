@@ -2,9 +2,9 @@
 
 import pytest
 
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.oracle.compare import OwnAnswer
-from longshore.lab.proof.live_oracle import Placed, difference, prove_live, violation
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.oracle.compare import OwnAnswer
+from longshore_lab.proof.live_oracle import Placed, difference, prove_live, violation
 
 NUM_CASES, NUM_PLUGIN_CASES = 25, 15
 FITS = OwnAnswer({}, ("a", "b", "c"), {}, {}, {"a": 5, "b": 5, "c": 1})

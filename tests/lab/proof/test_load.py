@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from longshore.kube.errors import ApiError, Conflict, Forbidden, Unreachable
-from longshore.lab.proof import load
-from longshore.lab.proof.load import create_pods, delete_pods, make_pods
+from longshore_lab.proof import load
+from longshore_lab.proof.load import create_pods, delete_pods, make_pods
 
 
 class Server:

@@ -6,8 +6,8 @@ from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.identity import Identity
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.proof.own_scheduler import running_scheduler
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.proof.own_scheduler import running_scheduler
 
 
 async def test_it_leads_within_the_block(local_cluster: LocalCluster) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from longshore.core.network.bundle_files import WEIGHTS_FILE
 from longshore.core.words.errors import InputError
-from longshore.lab.proof import plugin_bundles as bundles
 from longshore.policies.bundle_folder import read_folder
+from longshore_lab.proof import plugin_bundles as bundles
 
 
 @pytest.fixture

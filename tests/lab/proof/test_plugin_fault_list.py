@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from longshore.lab import build
-from longshore.lab.proof.plugin_fault_list import FAULTS, UNDISTURBED
+from longshore_lab import build
+from longshore_lab.proof.plugin_fault_list import FAULTS, UNDISTURBED
 
 GO = build.SOURCE.parent / "scheduler"
 

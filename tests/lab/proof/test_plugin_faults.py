@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from longshore.lab import build
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.plugin_process import PROGRAM
-from longshore.lab.proof.plugin_fault_list import FAULTS
-from longshore.lab.proof.plugin_faults import (
+from longshore_lab import build
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.plugin_process import PROGRAM
+from longshore_lab.proof.plugin_fault_list import FAULTS
+from longshore_lab.proof.plugin_faults import (
     Expected,
     PluginFaultResult,
     fallbacks_of,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.proof.plugin_preemption import (
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.proof.plugin_preemption import (
     NODE_MILLIS,
     Newcomer,
     Running,
@@ -15,7 +15,7 @@ from longshore.lab.proof.plugin_preemption import (
     victims_on,
     violation,
 )
-from longshore.lab.proof.same_nodes import repository_bundles
+from longshore_lab.proof.same_nodes import repository_bundles
 
 NUM_CASES = 8
 NEW = Newcomer(2000, 100, may_preempt=True)

@@ -8,7 +8,7 @@ import msgspec
 from longshore.kube import wire
 from longshore.kube.reflector import Batch, Event, Stage
 from longshore.kube.resources import PODS
-from longshore.lab.proof.pod_watch import PodWatch
+from longshore_lab.proof.pod_watch import PodWatch
 
 
 def pod(uid: str, node: str = "", message: str = "") -> Any:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from longshore.lab.proof.load import make_pods
-from longshore.lab.proof.recheck import misplaced
+from longshore_lab.proof.load import make_pods
+from longshore_lab.proof.recheck import misplaced
 
 Json = dict[str, Any]
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from longshore.lab.cluster import LocalCluster
-from longshore.lab.proof.same_nodes import (
+from longshore_lab.cluster import LocalCluster
+from longshore_lab.proof.same_nodes import (
     BundleResult,
     DecisionTail,
     NodeDifference,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longshore.lab.oracle.case_vocabulary import MISSING_NODE
-from longshore.lab.proof.live_case import path
-from longshore.lab.proof.same_nodes_round import Round, make_round
+from longshore_lab.oracle.case_vocabulary import MISSING_NODE
+from longshore_lab.proof.live_case import path
+from longshore_lab.proof.same_nodes_round import Round, make_round
 
 NUM_PODS = 8
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from longshore.lab.proof.pod_watch import PodWatch, Sighting
-from longshore.lab.proof.scene import Scene
+from longshore_lab.proof.pod_watch import PodWatch, Sighting
+from longshore_lab.proof.scene import Scene
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import LongshoreError
-from longshore.lab.proof import scheduler_process
-from longshore.lab.proof.scheduler_process import SCHEDULES, SchedulerProcess
+from longshore_lab.proof import scheduler_process
+from longshore_lab.proof.scheduler_process import SCHEDULES, SchedulerProcess
 
 PROGRAM = f"""
 import os, signal, sys, time

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from longshore.kube.errors import ApiError, Forbidden, Invalid, NotFound, TooManyRequests, Unreachable
-from longshore.lab.proof.live_case import LiveCase
-from longshore.lab.proof.stage import RefusedError, Stage
+from longshore_lab.proof.live_case import LiveCase
+from longshore_lab.proof.stage import RefusedError, Stage
 
 
 class Server:

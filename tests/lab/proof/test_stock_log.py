@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from longshore.lab.proof.stock_log import LogTail, final_scores
+from longshore_lab.proof.stock_log import LogTail, final_scores
 
 LOG = """\
 I0730 21:00:00.000001 1 schedule_one.go:120] "Attempting to schedule pod" pod="ns/p"

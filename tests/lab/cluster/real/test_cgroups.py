@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from longshore.lab.cluster.real import cgroups
+from longshore_lab.cluster.real import cgroups
 
 
 def version_1(root: Path) -> Path:

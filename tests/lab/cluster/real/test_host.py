@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, LongshoreError
-from longshore.lab.cluster.real import host
+from longshore_lab.cluster.real import host
 
 
 @pytest.fixture

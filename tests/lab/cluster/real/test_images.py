@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.lab.cluster.real import images
+from longshore_lab.cluster.real import images
 
 PROGRAM = b"\x7fELF a program"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, InputError, LongshoreError
-from longshore.lab.cluster import LocalCluster, down
-from longshore.lab.cluster.real import cgroups, host, images, lifecycle
+from longshore_lab.cluster import LocalCluster, down
+from longshore_lab.cluster.real import cgroups, host, images, lifecycle
 from support.local_cluster import running_cluster
 
 POD: dict[str, Any] = {

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.lab.cluster.real import mounts
+from longshore_lab.cluster.real import mounts
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from longshore.core.words.errors import LongshoreError
-from longshore.lab.cluster.real import network
-from longshore.lab.cluster.real.network import Network
+from longshore_lab.cluster.real import network
+from longshore_lab.cluster.real.network import Network
 
 NETWORK = Network("abc123", 140)
 

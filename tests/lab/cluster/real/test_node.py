@@ -7,10 +7,10 @@ import pytest
 import yaml
 from cryptography import x509
 
-from longshore.lab.cluster import identities
-from longshore.lab.cluster.real import node
-from longshore.lab.cluster.real.network import Network
-from longshore.lab.cluster.real.node import RealNode, Room
+from longshore_lab.cluster import identities
+from longshore_lab.cluster.real import node
+from longshore_lab.cluster.real.network import Network
+from longshore_lab.cluster.real.node import RealNode, Room
 
 ROOM = Room(8000, 16 * 1024**3, 2000, 4 * 1024**3)
 

@@ -1,0 +1,13 @@
+"""A real cluster on this machine: upstream's control plane as processes, KWOK nodes, and real nodes if asked for.
+
+cluster = up(ClusterOptions(nodes=10))      # a LocalCluster, ready for pods
+cluster.kubeconfig                          # an administrator's
+cluster.kubeconfig_for("longshore-scheduler")   # least privilege, from deploy/rbac.yaml
+down("longshore")
+"""
+
+from longshore_lab.cluster.lifecycle import down, find, temporary, up
+from longshore_lab.cluster.local import LocalCluster
+from longshore_lab.cluster.state import ClusterOptions, cluster_names
+
+__all__ = ["ClusterOptions", "LocalCluster", "cluster_names", "down", "find", "temporary", "up"]

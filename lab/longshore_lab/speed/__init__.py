@@ -1,0 +1,1 @@
+"""How fast: simulator, training, inference, and pods in a real cluster."""

@@ -1,0 +1,1 @@
+"""The commands that the study adds to `longshore`."""
