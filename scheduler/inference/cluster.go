@@ -48,7 +48,7 @@ func (s *Scorer) findTouched(all []fwk.NodeInfo) bool {
 		return false
 	}
 	s.touched = s.touched[:0]
-	infos, generations := s.roster.infos[:len(all)], s.generations[:len(all)]
+	infos, generations := s.nodeIndex.infos[:len(all)], s.generations[:len(all)]
 	for i, info := range all {
 		// A generation belongs to one state of one node. The node itself, which is often in no near cache, is not read
 		// but for that.
@@ -76,7 +76,7 @@ func (s *Scorer) takeReadings(readings Readings) {
 func (s *Scorer) syncNode(at int, info fwk.NodeInfo, readings Readings) (isOther, hasOtherZones bool) {
 	n := &s.nodes[at]
 	n.info = info
-	s.roster.replace(int32(at), ownOf(info))
+	s.nodeIndex.replace(int32(at), ownOf(info))
 	if info.GetGeneration() == s.generations[at] {
 		return false, false
 	}
@@ -104,8 +104,8 @@ func (s *Scorer) syncNode(at int, info fwk.NodeInfo, readings Readings) (isOther
 
 // relist makes room for other nodes; what is known of those that stay is kept.
 func (s *Scorer) relist(all []fwk.NodeInfo) {
-	before, beforePlaces, beforeGenerations := s.nodes, s.roster.places, s.generations
-	s.roster = NewRoster(all)
+	before, beforePlaces, beforeGenerations := s.nodes, s.nodeIndex.places, s.generations
+	s.nodeIndex = NewNodeIndex(all)
 	s.nodes, s.generations = make([]node, len(all)), make([]int64, len(all))
 	s.touched = s.touched[:0]
 	s.changed = zeroed(s.changed, len(all))

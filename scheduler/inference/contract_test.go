@@ -23,7 +23,7 @@ import (
 
 const (
 	contractFolder = "../../contract"
-	bundlesFolder  = "../../bundles"
+	bundlesFolder  = "../../src/longshore/bundles"
 	// casesVariable names a file with more cases, for a larger comparison than the committed one.
 	casesVariable = "LONGSHORE_CONTRACT_CASES"
 )
@@ -62,9 +62,9 @@ type contractCase struct {
 
 // world is a case as the scheduler would hold it.
 type world struct {
-	all, feasible []fwk.NodeInfo
-	readings      Readings
-	surroundings  *Surroundings
+	all, feasible  []fwk.NodeInfo
+	readings       Readings
+	contextObjects *ContextObjects
 }
 
 func readCases(t testing.TB) []contractCase {
@@ -97,7 +97,7 @@ func (c *contractCase) world(t testing.TB) *world {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
 	made := &world{}
 	var err error
-	if made.surroundings, err = NewSurroundings(factory); err != nil {
+	if made.contextObjects, err = NewContextObjects(factory); err != nil {
 		t.Fatal(err)
 	}
 	nodes, pods := map[string]*v1.Node{}, []*v1.Pod{}
@@ -255,7 +255,7 @@ func TestContractFeatures(t *testing.T) {
 	model := everyFeature(t)
 	for _, one := range readCases(t) {
 		w := one.world(t)
-		scorer := NewScorer(model, nil, Within(w.surroundings))
+		scorer := NewScorer(model, nil, Within(w.contextObjects))
 		out := make([]float32, len(w.feasible))
 		if err := scorer.Score(context.Background(), one.Pod, w.all, w.feasible, w.readings, out); err != nil {
 			t.Errorf("case %d: %v", one.ID, err)
@@ -300,7 +300,7 @@ func TestContractScores(t *testing.T) {
 
 // compareScores scores a case and compares with Python's scores; nil where it cannot. The scale is the largest of them.
 func (c *contractCase) compareScores(t *testing.T, w *world, name string, model *Model, want []float64) ([]float32, float64) {
-	scorer := NewScorer(model, nil, Within(w.surroundings), MaxOutside(1))
+	scorer := NewScorer(model, nil, Within(w.contextObjects), MaxOutside(1))
 	out, scale := make([]float32, len(w.feasible)), 1.0
 	if err := scorer.Score(context.Background(), c.Pod, w.all, w.feasible, w.readings, out); err != nil {
 		t.Errorf("case %d, %s: %v", c.ID, name, err)

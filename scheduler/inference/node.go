@@ -23,8 +23,8 @@ type nodeFacts struct {
 	gpuModel          string
 	zone              string
 	hasZone           bool
-	// looks stands for all that the model's other features read of the node: labels, taints, images.
-	looks uint64
+	// attributes is a hash of all that the model's other features read of the node: labels, taints, images.
+	attributes uint64
 }
 
 // node is one node as it was last seen.
@@ -68,12 +68,12 @@ func (s *Scorer) factsOf(info fwk.NodeInfo) nodeFacts {
 	}
 	facts.gpuCount, facts.gpuModel = devicesOf(object)
 	facts.zone, facts.hasZone = object.Labels[zoneLabel]
-	facts.looks = s.looksOf(info)
+	facts.attributes = s.hashAttributes(info)
 	return facts
 }
 
-// looksOf hashes what the model's features read of a node beside the numbers.
-func (s *Scorer) looksOf(info fwk.NodeInfo) uint64 {
+// hashAttributes hashes what the model's features read of a node beside the numbers.
+func (s *Scorer) hashAttributes(info fwk.NodeInfo) uint64 {
 	object, sum := info.Node(), uint64(0)
 	if s.model.reads.labels {
 		for key, value := range object.Labels {
@@ -99,7 +99,7 @@ func (s *Scorer) looksOf(info fwk.NodeInfo) uint64 {
 func (f *nodeFacts) equal(other *nodeFacts) bool {
 	return f.cpu == other.cpu && f.memory == other.memory && f.pods == other.pods && slices.Equal(f.curve, other.curve) &&
 		f.cost == other.cost && f.carbon == other.carbon && f.gpuCount == other.gpuCount && f.gpuModel == other.gpuModel &&
-		f.zone == other.zone && f.hasZone == other.hasZone && f.looks == other.looks
+		f.zone == other.zone && f.hasZone == other.hasZone && f.attributes == other.attributes
 }
 
 // takeState reads what runs on a node.

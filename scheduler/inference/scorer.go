@@ -41,18 +41,18 @@ const operation = "Longshore"
 
 // Scorer scores nodes with one model; it owns buffers and caches, and serves one caller at a time.
 type Scorer struct {
-	model        *Model
-	parallelizer fwk.Parallelizer
-	surroundings *Surroundings
-	held         *Held
-	maxOutside   float32
-	seed         maphash.Seed
+	model          *Model
+	parallelizer   fwk.Parallelizer
+	contextObjects *ContextObjects
+	held           *Held
+	maxOutside     float32
+	seed           maphash.Seed
 
 	// The nodes, in the order of the snapshot. tick counts the calls; changed says in which one a node last changed, and
 	// touched which nodes may have in this one.
 	tick, frame, readingsNumber uint64
 	nodes                       []node
-	roster                      *Roster
+	nodeIndex                   *NodeIndex
 	generations                 []int64
 	changed                     []uint64
 	touched                     []int32
@@ -67,11 +67,11 @@ type Scorer struct {
 	isFeasible []bool
 
 	// What others have to do with the pod.
-	socials map[uint64]*social
-	queries map[string]*query
-	domains map[string]*domain
-	others  [neighboursColumn + 1]column
-	sums    []float64 // scratch of a column
+	relations map[uint64]*podRelations
+	queries   map[string]*query
+	domains   map[string]*domain
+	others    [neighboursColumn + 1]column
+	sums      []float64 // scratch of a column
 
 	classes map[uint64]*class
 	stale   []int
@@ -95,8 +95,8 @@ type Option func(*Scorer)
 
 // Within tells a scorer of services, controllers and namespaces; without them pods that name no spread constraints of
 // their own belong to nobody.
-func Within(surroundings *Surroundings) Option {
-	return func(s *Scorer) { s.surroundings = surroundings }
+func Within(contextObjects *ContextObjects) Option {
+	return func(s *Scorer) { s.contextObjects = contextObjects }
 }
 
 // MaxOutside sets the share of values outside of the envelope from which on Score refuses; 1 = it never does.
@@ -108,7 +108,7 @@ func MaxOutside(share float32) Option {
 func NewScorer(m *Model, parallelizer fwk.Parallelizer, options ...Option) *Scorer {
 	s := &Scorer{
 		model: m, parallelizer: parallelizer, maxOutside: defaultMaxOutside, seed: maphash.MakeSeed(), typical: newTypical(),
-		roster: NewRoster(nil), socials: map[uint64]*social{}, queries: map[string]*query{}, domains: map[string]*domain{},
+		nodeIndex: NewNodeIndex(nil), relations: map[uint64]*podRelations{}, queries: map[string]*query{}, domains: map[string]*domain{},
 		classes: map[uint64]*class{},
 	}
 	s.run = run{program: m.program, near: func(at int) []nearZone { return s.nodes[at].near }}
@@ -162,7 +162,7 @@ func (s *Scorer) Score(
 // find notes which nodes are feasible.
 func (s *Scorer) find(feasible []fwk.NodeInfo) *Problem {
 	var missing fwk.NodeInfo
-	if s.index, missing = s.roster.Find(feasible, s.index[:0]); missing != nil {
+	if s.index, missing = s.nodeIndex.Find(feasible, s.index[:0]); missing != nil {
 		return problemf(WrongSize, "the feasible node `%s` is not in the snapshot", missing.Node().Name)
 	}
 	if s.isAll = len(feasible) == len(s.nodes); s.isAll {
@@ -180,7 +180,7 @@ func (s *Scorer) lookAround(pod *v1.Pod) {
 	reads := &s.model.reads
 	s.run.app = nil
 	if reads.crowding || reads.neighbours || reads.app {
-		of := s.socialOf(pod)
+		of := s.relationsOf(pod)
 		if reads.crowding {
 			s.crowding(of)
 		}

@@ -39,7 +39,7 @@ func TestNodeScores(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			plugin, infos := &Longshore{roster: inference.NewRoster(nil)}, infosNamed(test.names...)
+			plugin, infos := &Longshore{nodeIndex: inference.NewNodeIndex(nil)}, infosNamed(test.names...)
 			listed := slices.Clone(infos)
 			slices.Reverse(listed)
 			plugin.locate(listed, infos)

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// hurried is a context that is over at a time, as that of context.WithDeadline, but has a timer only where somebody waits
+// deadlineContext is a context that is over at a time, as that of context.WithDeadline, but has a timer only where somebody waits
 // for it. A timer may wake a thread that sleeps until the next one, and that thread then takes the core from the very
 // ranking whose time it was to limit.
-type hurried struct {
+type deadlineContext struct {
 	context.Context
 	until time.Time
 
@@ -19,7 +19,7 @@ type hurried struct {
 }
 
 // Deadline returns when the context is over.
-func (h *hurried) Deadline() (time.Time, bool) {
+func (h *deadlineContext) Deadline() (time.Time, bool) {
 	if earlier, ok := h.Context.Deadline(); ok && earlier.Before(h.until) {
 		return earlier, true
 	}
@@ -27,7 +27,7 @@ func (h *hurried) Deadline() (time.Time, bool) {
 }
 
 // Err says whether it is over, by the clock.
-func (h *hurried) Err() error {
+func (h *deadlineContext) Err() error {
 	if err := h.Context.Err(); err != nil {
 		return err
 	}
@@ -38,13 +38,13 @@ func (h *hurried) Err() error {
 }
 
 // Done returns what is closed when it is over.
-func (h *hurried) Done() <-chan struct{} {
+func (h *deadlineContext) Done() <-chan struct{} {
 	h.once.Do(func() { h.timed, h.cancel = context.WithDeadline(h.Context, h.until) })
 	return h.timed.Done()
 }
 
 // stop frees the timer, if there is one. Nobody may wait any more.
-func (h *hurried) stop() {
+func (h *deadlineContext) stop() {
 	if h.cancel != nil {
 		h.cancel()
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestHurriedEndsByTheClock(t *testing.T) {
-	ctx := &hurried{Context: context.Background(), until: time.Now().Add(time.Hour)}
+	ctx := &deadlineContext{Context: context.Background(), until: time.Now().Add(time.Hour)}
 	if err := ctx.Err(); err != nil {
 		t.Errorf("an hour before: got %v, expected none", err)
 	}
@@ -22,7 +22,7 @@ func TestHurriedEndsByTheClock(t *testing.T) {
 }
 
 func TestHurriedEndsForThoseWhoWait(t *testing.T) {
-	ctx := &hurried{Context: context.Background(), until: time.Now().Add(5 * time.Millisecond)}
+	ctx := &deadlineContext{Context: context.Background(), until: time.Now().Add(5 * time.Millisecond)}
 	defer ctx.stop()
 	child, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -38,7 +38,7 @@ func TestHurriedEndsForThoseWhoWait(t *testing.T) {
 
 func TestHurriedEndsWithItsParent(t *testing.T) {
 	parent, cancel := context.WithCancel(context.Background())
-	ctx := &hurried{Context: parent, until: time.Now().Add(time.Hour)}
+	ctx := &deadlineContext{Context: parent, until: time.Now().Add(time.Hour)}
 	defer ctx.stop()
 	cancel()
 	<-ctx.Done()

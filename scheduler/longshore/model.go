@@ -230,7 +230,7 @@ func (f fingerprint) equals(other fingerprint) bool {
 
 // loadBundle returns what reads a bundle and makes its scorer, for one profile.
 func loadBundle(handle fwk.Handle, arguments Arguments, options ...inference.Option) (loadPolicy, error) {
-	surroundings, err := inference.NewSurroundings(handle.SharedInformerFactory())
+	contextObjects, err := inference.NewContextObjects(handle.SharedInformerFactory())
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func loadBundle(handle fwk.Handle, arguments Arguments, options ...inference.Opt
 		made := &policy{needsReadings: model.NeedsReadings(), tieTolerance: model.TieTolerance()}
 		made.ignoresLimits = !model.LimitsLatency()
 		made.newScorer = func() scorer {
-			within, outside := inference.Within(surroundings), inference.MaxOutside(float32(arguments.EnvelopeTolerance))
+			within, outside := inference.Within(contextObjects), inference.MaxOutside(float32(arguments.EnvelopeTolerance))
 			return inference.NewScorer(model, parallelizer, append(options, within, outside)...)
 		}
 		made.scorer = made.newScorer()

@@ -64,9 +64,9 @@ type Longshore struct {
 	numRankings uint64
 	learned     []float32
 	totals      []float32
-	roster      *inference.Roster
-	ranks       []int32 // of the roster's nodes by their names
-	places      []int32 // of the pod's nodes in the roster
+	nodeIndex   *inference.NodeIndex
+	ranks       []int32 // of the index's nodes by their names
+	places      []int32 // of the pod's nodes in the index
 }
 
 // New makes the plugin for one profile and starts what it does in the background; that ends with the context.
@@ -111,7 +111,7 @@ func newPlugin(
 		delay:     delay,
 		handle:    handle,
 		held:      held,
-		roster:    inference.NewRoster(nil),
+		nodeIndex: inference.NewNodeIndex(nil),
 		circuit:   newCircuit(clock, arguments.Circuit),
 	}
 	if arguments.ReadingsFile != "" {

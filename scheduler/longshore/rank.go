@@ -60,7 +60,7 @@ func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	made := ranking{nodes: nodes, numNodes: len(all), scores: p.learned, chosen: -1}
 
 	policy, failure := p.askPolicy(ctx, pod, all, nodes)
-	p.sayTroubles(pod)
+	p.reportProblems(pod)
 	switch {
 	case failure == nil:
 		made.policy, made.version = policy.name, policy.sha256
@@ -160,7 +160,7 @@ func (p *Longshore) scoreWithin(
 	parent context.Context, deadline time.Duration,
 	policy *policy, pod *v1.Pod, all, nodes []fwk.NodeInfo, readings inference.Readings,
 ) (problem *inference.Problem) {
-	ctx := &hurried{Context: parent, until: time.Now().Add(deadline)}
+	ctx := &deadlineContext{Context: parent, until: time.Now().Add(deadline)}
 	defer ctx.stop()
 	defer func() {
 		if value := recover(); value != nil {
@@ -252,13 +252,13 @@ func (p *Longshore) countStockError(ctx context.Context, pod *v1.Pod, err error)
 // locate finds the places of the nodes that the pod fits on.
 func (p *Longshore) locate(all, nodes []fwk.NodeInfo) {
 	var missing fwk.NodeInfo
-	if p.places, missing = p.roster.Find(nodes, p.places[:0]); missing == nil && len(p.ranks) <= len(all) {
+	if p.places, missing = p.nodeIndex.Find(nodes, p.places[:0]); missing == nil && len(p.ranks) <= len(all) {
 		return
 	}
-	// Nodes have come or gone. Who still reads the scores of the last pod has the roster of then.
-	p.roster = inference.NewRoster(all, nodes)
-	p.ranks = p.roster.Ranks()
-	p.places, _ = p.roster.Find(nodes, p.places[:0])
+	// Nodes have come or gone. Who still reads the scores of the last pod has the index of then.
+	p.nodeIndex = inference.NewNodeIndex(all, nodes)
+	p.ranks = p.nodeIndex.Ranks()
+	p.places, _ = p.nodeIndex.Find(nodes, p.places[:0])
 }
 
 // toScores turns a ranking into what kube-scheduler is given.
@@ -266,7 +266,7 @@ func (p *Longshore) toScores(made ranking) *nodeScores {
 	// Not kept from pod to pod: nobody says when the scores of the last one are not read any more.
 	scores := make([]int8, len(p.ranks))
 	toNodeScores(made.scores, made.chosen, p.places, scores)
-	return &nodeScores{p.roster.Places(), scores}
+	return &nodeScores{p.nodeIndex.Places(), scores}
 }
 
 func resized(buffer []float32, size int) []float32 {

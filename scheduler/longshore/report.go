@@ -17,8 +17,8 @@ func (p *Longshore) sayFallback(ctx context.Context, pod *v1.Pod, failure *infer
 	klog.FromContext(ctx).V(3).Info("Upstream's scores were used", "pod", klog.KObj(pod), "reason", failure.Reason, "message", failure.Message)
 }
 
-// sayTroubles says what is wrong in the background: an event stands at a pod, and there is none.
-func (p *Longshore) sayTroubles(pod *v1.Pod) {
+// reportProblems writes what went wrong in the background as an event of a pod, since nothing else could carry it.
+func (p *Longshore) reportProblems(pod *v1.Pod) {
 	policy, problem := p.models.current.Load(), p.models.problem.Load()
 	if policy != nil && problem != nil {
 		p.announcer.announce(pod, EventModelKept, "The last good policy "+policy.name+" is used: "+problem.text)

@@ -16,9 +16,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
 )
 
-// Surroundings are the objects that say which pods belong together: services, controllers, namespaces. Several scorers
+// ContextObjects are the objects that say which pods belong together: services, controllers, namespaces. Several scorers
 // may share them.
-type Surroundings struct {
+type ContextObjects struct {
 	services    corelisters.ServiceLister
 	controllers corelisters.ReplicationControllerLister
 	replicaSets appslisters.ReplicaSetLister
@@ -28,10 +28,10 @@ type Surroundings struct {
 	version atomic.Uint64
 }
 
-// NewSurroundings looks at the informers that kube-scheduler has anyway; they are started by their owner.
-func NewSurroundings(factory informers.SharedInformerFactory) (*Surroundings, error) {
+// NewContextObjects looks at the informers that kube-scheduler has anyway; they are started by their owner.
+func NewContextObjects(factory informers.SharedInformerFactory) (*ContextObjects, error) {
 	core, apps := factory.Core().V1(), factory.Apps().V1()
-	s := &Surroundings{
+	s := &ContextObjects{
 		services: core.Services().Lister(), controllers: core.ReplicationControllers().Lister(),
 		replicaSets: apps.ReplicaSets().Lister(), statefulSet: apps.StatefulSets().Lister(), namespaces: core.Namespaces().Lister(),
 	}
@@ -64,7 +64,7 @@ func NewSurroundings(factory informers.SharedInformerFactory) (*Surroundings, er
 	return s, nil
 }
 
-func (s *Surroundings) handler(isSame func(before, after any) bool) cache.ResourceEventHandler {
+func (s *ContextObjects) handler(isSame func(before, after any) bool) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { s.version.Add(1) },
 		DeleteFunc: func(any) { s.version.Add(1) },
@@ -77,23 +77,23 @@ func (s *Surroundings) handler(isSame func(before, after any) bool) cache.Resour
 	}
 }
 
-// now returns the version, 0 where there are no surroundings.
-func (s *Surroundings) now() uint64 {
+// now returns the version, 0 where there are no context objects.
+func (s *ContextObjects) now() uint64 {
 	if s == nil {
 		return 0
 	}
 	return s.version.Load()
 }
 
-// likes returns what selects the pods that belong with a pod: by its services, and by its controller.
-func (s *Surroundings) likes(pod *v1.Pod) labels.Selector {
+// defaultSelector returns what selects the pods that belong with a pod: by its services, and by its controller.
+func (s *ContextObjects) defaultSelector(pod *v1.Pod) labels.Selector {
 	if s == nil {
 		return labels.NewSelector()
 	}
 	return helper.DefaultSelector(pod, s.services, s.controllers, s.replicaSets, s.statefulSet)
 }
 
-func (s *Surroundings) labelsOf(namespace string) labels.Set {
+func (s *ContextObjects) labelsOf(namespace string) labels.Set {
 	if s == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (s *Surroundings) labelsOf(namespace string) labels.Set {
 }
 
 // namesOf returns the namespaces that a selector selects by their labels.
-func (s *Surroundings) namesOf(selector labels.Selector) []string {
+func (s *ContextObjects) namesOf(selector labels.Selector) []string {
 	if s == nil || selector.Empty() {
 		return nil
 	}

@@ -13,13 +13,13 @@ import (
 // TestScoreLearnsOfAService: pods of one app belong to nobody until a service selects them; then they crowd nodes.
 func TestScoreLearnsOfAService(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	surroundings, err := NewSurroundings(factory)
+	contextObjects, err := NewContextObjects(factory)
 	if err != nil {
 		t.Fatal(err)
 	}
 	model := everyFeature(t)
 	infos := busyCluster(10, 3)
-	scorer := NewScorer(model, nil, Within(surroundings))
+	scorer := NewScorer(model, nil, Within(contextObjects))
 	crowding := func() []float32 {
 		scored(t, scorer, podNumber(1, 1), asInterfaces(infos), Readings{})
 		found := make([]float32, len(infos))
@@ -38,19 +38,19 @@ func TestScoreLearnsOfAService(t *testing.T) {
 	if err := factory.Core().V1().Services().Informer().GetIndexer().Add(service); err != nil {
 		t.Fatal(err)
 	}
-	surroundings.handler(nil).OnAdd(service, false)
+	contextObjects.handler(nil).OnAdd(service, false)
 	if after := crowding(); slices.Max(after) != 1 {
 		t.Errorf("with a service: got %v, want 1 where it is most crowded", after)
 	}
 }
 
-func TestSurroundingsPassOverAStatus(t *testing.T) {
+func TestContextObjectsPassOverAStatus(t *testing.T) {
 	for name, isSame := range map[string]bool{"status": true, "selector": false} {
 		t.Run(name, func(t *testing.T) {
-			surroundings := &Surroundings{}
-			surroundings.handler(func(any, any) bool { return isSame }).OnUpdate(nil, nil)
-			if got := surroundings.now() == 0; got != isSame {
-				t.Errorf("got version %d", surroundings.now())
+			contextObjects := &ContextObjects{}
+			contextObjects.handler(func(any, any) bool { return isSame }).OnUpdate(nil, nil)
+			if got := contextObjects.now() == 0; got != isSame {
+				t.Errorf("got version %d", contextObjects.now())
 			}
 		})
 	}

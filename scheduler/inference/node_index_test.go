@@ -8,8 +8,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// TestRosterFinds: nodes in order, as several threads mix them, in any order, and as other objects than before.
-func TestRosterFinds(t *testing.T) {
+// TestNodeIndexFinds: nodes in order, as several threads mix them, in any order, and as other objects than before.
+func TestNodeIndexFinds(t *testing.T) {
 	const count = 100
 	all := asInterfaces(busyCluster(count, 1))
 	others := asInterfaces(busyCluster(count, 1))
@@ -38,13 +38,13 @@ func TestRosterFinds(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			roster := NewRoster(all)
+			nodeIndex := NewNodeIndex(all)
 			for range 2 { // what it learnt the first time must be right, too
 				nodes := make([]fwk.NodeInfo, len(test.want))
 				for i, at := range test.want {
 					nodes[i] = test.nodes[at]
 				}
-				got, missing := roster.Find(nodes, nil)
+				got, missing := nodeIndex.Find(nodes, nil)
 				if missing != nil || !slices.Equal(got, test.want) {
 					t.Errorf("got %v, missing %v, want %v", got, missing, test.want)
 				}
@@ -53,38 +53,38 @@ func TestRosterFinds(t *testing.T) {
 	}
 }
 
-func TestRosterSaysWhatIsMissing(t *testing.T) {
+func TestNodeIndexSaysWhatIsMissing(t *testing.T) {
 	all := asInterfaces(busyCluster(10, 1))
-	roster := NewRoster(all[:9], all[:5])
-	if _, missing := roster.Find(all, nil); missing != all[9] {
+	nodeIndex := NewNodeIndex(all[:9], all[:5])
+	if _, missing := nodeIndex.Find(all, nil); missing != all[9] {
 		t.Errorf("got %v, want the tenth node", missing)
 	}
-	roster = NewRoster(all[:9], all)
-	if places, missing := roster.Find(all[8:], nil); missing != nil || !slices.Equal(places, []int32{8, 9}) {
+	nodeIndex = NewNodeIndex(all[:9], all)
+	if places, missing := nodeIndex.Find(all[8:], nil); missing != nil || !slices.Equal(places, []int32{8, 9}) {
 		t.Errorf("got %v, missing %v, want 8 and 9", places, missing)
 	}
 }
 
-// TestRosterLearnsObjects: a node that is listed anew has another object, however often that happens.
-func TestRosterLearnsObjects(t *testing.T) {
-	roster := NewRoster(asInterfaces(busyCluster(10, 1)))
+// TestNodeIndexLearnsObjects: a node that is listed anew has another object, however often that happens.
+func TestNodeIndexLearnsObjects(t *testing.T) {
+	nodeIndex := NewNodeIndex(asInterfaces(busyCluster(10, 1)))
 	for round := range 20 {
 		now := asInterfaces(busyCluster(10, 1))
 		for _, at := range []int{9, 0, round % 10} {
-			if places, missing := roster.Find(now[at:at+1], nil); missing != nil || places[0] != int32(at) {
+			if places, missing := nodeIndex.Find(now[at:at+1], nil); missing != nil || places[0] != int32(at) {
 				t.Fatalf("round %d: got %v, missing %v, want %d", round, places, missing, at)
 			}
-			if known := roster.placeOf(ownOf(now[at])); known != int32(at) {
+			if known := nodeIndex.placeOf(ownOf(now[at])); known != int32(at) {
 				t.Fatalf("round %d: the object of node %d is at %d", round, at, known)
 			}
 		}
 	}
 }
 
-func TestRosterRanks(t *testing.T) {
+func TestNodeIndexRanks(t *testing.T) {
 	all := asInterfaces(busyCluster(4, 1))
-	roster := NewRoster([]fwk.NodeInfo{all[2], all[0], all[3], all[1]})
-	if got := roster.Ranks(); !slices.Equal(got, []int32{2, 0, 3, 1}) {
+	nodeIndex := NewNodeIndex([]fwk.NodeInfo{all[2], all[0], all[3], all[1]})
+	if got := nodeIndex.Ranks(); !slices.Equal(got, []int32{2, 0, 3, 1}) {
 		t.Errorf("got %v, want 2 0 3 1", got)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Roster knows nodes by their places in a list.
+// NodeIndex knows nodes by their places in a list.
 //
 // Names are read only of nodes that it does not know yet. Upstream's own object of a node stays the same while the node
 // is there, and to look at its address alone reads nothing of it: it is often in no near cache, and its name still less.
-type Roster struct {
+type NodeIndex struct {
 	infos  []*framework.NodeInfo
 	places map[string]int32
 	// slots has places, + 1, by the objects' addresses; 0 = free. There are four at least for every node.
@@ -23,9 +23,9 @@ type Roster struct {
 	taken int
 }
 
-// NewRoster gives the nodes of some lists their places; a node that is in several has the first one.
-func NewRoster(lists ...[]fwk.NodeInfo) *Roster {
-	r := &Roster{places: make(map[string]int32, len(lists[0]))}
+// NewNodeIndex gives the nodes of some lists their places; a node that is in several has the first one.
+func NewNodeIndex(lists ...[]fwk.NodeInfo) *NodeIndex {
+	r := &NodeIndex{places: make(map[string]int32, len(lists[0]))}
 	for _, list := range lists {
 		for _, info := range list {
 			name := info.Node().Name
@@ -50,10 +50,10 @@ func ownOf(info fwk.NodeInfo) *framework.NodeInfo {
 }
 
 // Places returns the places by the nodes' names. It is not written to, ever.
-func (r *Roster) Places() map[string]int32 { return r.places }
+func (r *NodeIndex) Places() map[string]int32 { return r.places }
 
 // Ranks returns, by place, how many nodes have a lower name.
-func (r *Roster) Ranks() []int32 {
+func (r *NodeIndex) Ranks() []int32 {
 	ranks := make([]int32, len(r.infos))
 	for rank, name := range slices.Sorted(maps.Keys(r.places)) {
 		ranks[r.places[name]] = int32(rank)
@@ -62,7 +62,7 @@ func (r *Roster) Ranks() []int32 {
 }
 
 // Find appends the places of nodes; at a node that has none it stops and returns that.
-func (r *Roster) Find(nodes []fwk.NodeInfo, found []int32) ([]int32, fwk.NodeInfo) {
+func (r *NodeIndex) Find(nodes []fwk.NodeInfo, found []int32) ([]int32, fwk.NodeInfo) {
 	next := int32(0)
 	for _, info := range nodes {
 		own := ownOf(info)
@@ -83,12 +83,12 @@ func (r *Roster) Find(nodes []fwk.NodeInfo, found []int32) ([]int32, fwk.NodeInf
 	return found, nil
 }
 
-func (r *Roster) slotOf(own *framework.NodeInfo) int {
+func (r *NodeIndex) slotOf(own *framework.NodeInfo) int {
 	return int(uint64(uintptr(unsafe.Pointer(own))) * 0x9E3779B97F4A7C15 >> r.shift)
 }
 
 // placeOf returns the place of an object; -1 = it is not known.
-func (r *Roster) placeOf(own *framework.NodeInfo) int32 {
+func (r *NodeIndex) placeOf(own *framework.NodeInfo) int32 {
 	if own == nil {
 		return -1
 	}
@@ -101,7 +101,7 @@ func (r *Roster) placeOf(own *framework.NodeInfo) int32 {
 }
 
 // replace notes that a node has another object now.
-func (r *Roster) replace(place int32, own *framework.NodeInfo) {
+func (r *NodeIndex) replace(place int32, own *framework.NodeInfo) {
 	if r.infos[place] == own {
 		return
 	}
@@ -119,7 +119,7 @@ func (r *Roster) replace(place int32, own *framework.NodeInfo) {
 }
 
 // note gives the object at a place a slot.
-func (r *Roster) note(place int32) {
+func (r *NodeIndex) note(place int32) {
 	own := r.infos[place]
 	if own == nil {
 		return

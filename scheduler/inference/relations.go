@@ -16,13 +16,13 @@ const hostnameLabel = "kubernetes.io/hostname"
 // hardAffinityWeight is what a required affinity term of an existing pod is worth to others, as upstream has it.
 const hardAffinityWeight = 1
 
-// mostSocial is of how many kinds of pods it is kept where their like are.
-const mostSocial = 1000
+// maxRelations bounds how many kinds of pods the scorer keeps relations for.
+const maxRelations = 1000
 
-// social is what a kind of pods has to do with others: where its like run, and near whom it wants to be.
-type social struct {
+// podRelations are the soft constraints of one kind of pods towards others: spreading and preferred (anti-)affinity.
+type podRelations struct {
 	pod     *v1.Pod
-	version uint64 // of the surroundings
+	version uint64 // of the context objects
 	frame   uint64
 	used    uint64
 	// soft spread constraints: what is counted, and by which label it is summed.
@@ -61,8 +61,8 @@ type domain struct {
 	sums    []float64
 }
 
-// socialOf returns what a pod has to do with others, up to date.
-func (s *Scorer) socialOf(pod *v1.Pod) *social {
+// relationsOf returns what a pod has to do with others, up to date.
+func (s *Scorer) relationsOf(pod *v1.Pod) *podRelations {
 	h := hasher{seed: s.seed}
 	h.text(pod.Namespace)
 	h.labels(pod.Labels)
@@ -81,11 +81,11 @@ func (s *Scorer) socialOf(pod *v1.Pod) *social {
 			h.wishes(affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 		}
 	}
-	found := s.socials[h.sum]
-	if found == nil || found.version != s.surroundings.now() || found.frame != s.frame {
-		found = s.newSocial(pod)
+	found := s.relations[h.sum]
+	if found == nil || found.version != s.contextObjects.now() || found.frame != s.frame {
+		found = s.newRelations(pod)
 		s.forgetOldest()
-		s.socials[h.sum] = found
+		s.relations[h.sum] = found
 	}
 	found.used = s.tick
 	return found
@@ -93,29 +93,29 @@ func (s *Scorer) socialOf(pod *v1.Pod) *social {
 
 // forgetOldest makes room: the kind that was not asked for the longest goes, and with the last kind all queries.
 func (s *Scorer) forgetOldest() {
-	if len(s.socials) < mostSocial {
+	if len(s.relations) < maxRelations {
 		return
 	}
 	oldest, least := uint64(0), uint64(math.MaxUint64)
-	for key, one := range s.socials {
+	for key, one := range s.relations {
 		if one.used < least {
 			oldest, least = key, one.used
 		}
 	}
-	delete(s.socials, oldest)
-	if len(s.queries) > 2*mostSocial {
+	delete(s.relations, oldest)
+	if len(s.queries) > 2*maxRelations {
 		clear(s.queries)
-		clear(s.socials)
+		clear(s.relations)
 	}
 }
 
-func (s *Scorer) newSocial(pod *v1.Pod) *social {
-	made := &social{pod: pod, version: s.surroundings.now(), frame: s.frame}
+func (s *Scorer) newRelations(pod *v1.Pod) *podRelations {
+	made := &podRelations{pod: pod, version: s.contextObjects.now(), frame: s.frame}
 	made.soft = s.softTerms(pod)
 	if !s.model.reads.neighbours {
 		return made
 	}
-	made.namespaceLabels = s.surroundings.labelsOf(pod.Namespace)
+	made.namespaceLabels = s.contextObjects.labelsOf(pod.Namespace)
 	info, err := framework.NewPodInfo(pod)
 	if err != nil {
 		return made // terms that cannot be read wish nothing; the pod's filters have had their say
@@ -123,7 +123,7 @@ func (s *Scorer) newSocial(pod *v1.Pod) *social {
 	for sign, terms := range map[int32][]fwk.WeightedAffinityTerm{1: info.GetPreferredAffinityTerms(), -1: info.GetPreferredAntiAffinityTerms()} {
 		for _, term := range terms {
 			term.Weight *= sign
-			term.Namespaces = term.Namespaces.Clone().Insert(s.surroundings.namesOf(term.NamespaceSelector)...)
+			term.Namespaces = term.Namespaces.Clone().Insert(s.contextObjects.namesOf(term.NamespaceSelector)...)
 			made.wishes = append(made.wishes, term)
 		}
 	}
@@ -134,7 +134,7 @@ func (s *Scorer) newSocial(pod *v1.Pod) *social {
 func (s *Scorer) softTerms(pod *v1.Pod) []softTerm {
 	var terms []softTerm
 	if len(pod.Spec.TopologySpreadConstraints) == 0 {
-		selector := s.surroundings.likes(pod)
+		selector := s.contextObjects.defaultSelector(pod)
 		if selector.Empty() {
 			return nil
 		}
@@ -196,7 +196,7 @@ func (q *query) count(pods []fwk.PodInfo) float64 {
 }
 
 // crowding adds up the pods of the same kind in the node's domains, over the soft spread constraints.
-func (s *Scorer) crowding(of *social) {
+func (s *Scorer) crowding(of *podRelations) {
 	isEmpty := true
 	for _, term := range of.soft {
 		term.query.renew(s)
@@ -217,7 +217,7 @@ func (s *Scorer) crowding(of *social) {
 }
 
 // neighbours adds up, for every node, the weight that pods near it have for the pod, or it for them.
-func (s *Scorer) neighbours(of *social) {
+func (s *Scorer) neighbours(of *podRelations) {
 	for i, changed := range s.changed {
 		if changed > of.tick || of.tick == 0 {
 			of.weigh(i, s)
@@ -237,7 +237,7 @@ func (s *Scorer) neighbours(of *social) {
 }
 
 // weigh counts one node's pods again.
-func (of *social) weigh(at int, s *Scorer) {
+func (of *podRelations) weigh(at int, s *Scorer) {
 	for _, one := range of.byKey {
 		one.weights[at] = 0
 	}
@@ -264,13 +264,13 @@ func (of *social) weigh(at int, s *Scorer) {
 }
 
 // consider adds the weight of another pod's term where it is about this pod.
-func (of *social) consider(term *fwk.AffinityTerm, weight float64, at int, s *Scorer) {
+func (of *podRelations) consider(term *fwk.AffinityTerm, weight float64, at int, s *Scorer) {
 	if term.Matches(of.pod, of.namespaceLabels) {
 		of.weightsBy(term.TopologyKey, s)[at] += weight
 	}
 }
 
-func (of *social) weightsBy(key string, s *Scorer) []float64 {
+func (of *podRelations) weightsBy(key string, s *Scorer) []float64 {
 	for i := range of.byKey {
 		if of.byKey[i].key == key {
 			return of.byKey[i].weights
