@@ -51,7 +51,8 @@ class DecisionLog:
         self._kept_rows = kept_rows
         self._ring: deque[DecisionRecord | Outcome] = deque()
         self._changed = threading.Condition()
-        self._ids = (f"{prefix}-{number:x}" for prefix in [secrets.token_hex(6)] for number in itertools.count())
+        self._id_prefix = secrets.token_hex(6)
+        self._id_numbers = itertools.count()  # safe from several threads, as a generator is not
         self._num_dropped = 0
         self._num_written = 0
         self._num_unpruned = 0
@@ -77,7 +78,7 @@ class DecisionLog:
     def add(self, record: DecisionRecord) -> str:
         """Take a record to be written soon; return its id. Never waits for the store, never raises."""
         if not record.id:
-            record = msgspec.structs.replace(record, id=next(self._ids))
+            record = msgspec.structs.replace(record, id=f"{self._id_prefix}-{next(self._id_numbers):x}")
         self._put(record)
         return record.id
 
