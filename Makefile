@@ -6,27 +6,29 @@ SHELL := /bin/bash
 
 # The Python that makes .venv; any of 3.11 or newer: `make setup PYTHON3=python3.12`.
 PYTHON3 ?= python3
-PYTHON := .venv/bin/python
-LONGSHORE := .venv/bin/longshore
-INSTALLED := .venv/.installed
-INSTALLED_ALL := .venv/.installed-all
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+LONGSHORE := $(VENV)/bin/longshore
+INSTALLED := $(VENV)/.installed
+INSTALLED_ALL := $(VENV)/.installed-all
 GO_MINIMUM := 1.26
-# Two workers suit the two cores of a small machine: `make test PYTEST_ARGUMENTS="-n 8"` on a larger one.
-PYTEST_ARGUMENTS ?= -n 2
+# Three workers suit two cores, since tests of clusters mostly wait: `make test PYTEST_ARGUMENTS="-n 8 --dist loadfile"` on a larger one.
+PYTEST_ARGUMENTS ?= -n 3 --dist loadfile
 LOCK_ARGUMENTS ?=
 REAL_NODE_PACKAGES := containerd runc containernetworking-plugins iproute2
 
-export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PYTHONUTF8 := 1
 
 COMPILE := .venv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-  --custom-compile-command 'make lock' $(LOCK_ARGUMENTS)
+  --no-emit-package longshore --custom-compile-command 'make lock' $(LOCK_ARGUMENTS)
+PROJECTS := pyproject.toml lab/pyproject.toml studies/pyproject.toml
 
 say = @printf '== %s\n'
 
-.PHONY: help setup setup-all demo demo-cluster demo-kube-scheduler deploy deploy-tools packages test lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-compat sb3 lock format clean
+.PHONY: help setup setup-all demo demo-cluster demo-kube-scheduler dist deploy deploy-tools packages test test-fast test-newest lint type imports unit bench bench-tables docs docs-check controlplane go go-test go-compat sb3 lock format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +36,7 @@ help:  ## list the targets
 setup: $(INSTALLED)  ## make .venv with what training and simulating needs, and longshore itself
 
 # ensurepip is the part of Python that Debian ships apart; without it `python3 -m venv` leaves a broken folder behind.
-$(INSTALLED): requirements/train.lock pyproject.toml
+$(INSTALLED): requirements/train.lock pyproject.toml lab/pyproject.toml studies/pyproject.toml
 	@if ! $(PYTHON3) -c 'import ensurepip, venv' 2>/dev/null; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo '== Debian packages: python3 python3-venv'; \
@@ -48,12 +50,12 @@ $(INSTALLED): requirements/train.lock pyproject.toml
 	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "error: \`$(PYTHON3)\` is $$($(PYTHON3) -V), expected Python 3.11 or newer" >&2; \
 	  echo 'hint: name another one: `make setup PYTHON3=python3.12`' >&2; exit 1; }
-	$(say) 'setup: .venv'
-	@$(PYTHON) -m pip --version >/dev/null 2>&1 || { rm -rf .venv; $(PYTHON3) -m venv .venv; }
+	$(say) 'setup: $(VENV)'
+	@$(PYTHON) -m pip --version >/dev/null 2>&1 || { rm -rf $(VENV); $(PYTHON3) -m venv $(VENV); }
 	$(say) 'setup: locked dependencies (requirements/train.lock)'
 	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r requirements/train.lock
-	$(say) 'setup: longshore'
-	@$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(say) 'setup: longshore, its lab and studies'
+	@$(PYTHON) -m pip install --quiet --no-deps --no-build-isolation -e . -e lab -e studies
 	@touch $@
 
 setup-all: $(INSTALLED_ALL)  ## the same with the tools of the checks, Ray and Optuna
@@ -73,7 +75,7 @@ demo-cluster: setup controlplane  ## a real cluster: test1 placed by a policy tr
 demo-kube-scheduler: setup controlplane  ## the same inside kube-scheduler, by its profile `longshore`; then the policy is destroyed
 	@$(LONGSHORE) demo-kube-scheduler
 
-test: setup-all lint type imports docs-check packages controlplane unit go-test go-compat  ## every check and every test
+test: setup-all lint type imports docs-check packages controlplane unit test-newest go-test go-compat  ## every check and every test
 	$(say) 'all green'
 
 lint: setup-all  ## ruff
@@ -87,6 +89,17 @@ type: setup-all  ## mypy, strict, on src
 imports: setup-all  ## import-linter: rooms import only downwards
 	$(say) 'imports: import-linter'
 	@.venv/bin/lint-imports --no-cache >.venv/imports.log 2>&1 || { cat .venv/imports.log; exit 1; }
+
+test-fast: setup-all  ## the inner loop: no cluster, no Go, nothing slow (at most four minutes)
+	$(say) 'test-fast: pytest --fast'
+	@$(PYTHON) -m pytest -q $(PYTEST_ARGUMENTS) --fast
+
+# The image has a newer Python than the oldest that works: the fast tests run on the newest that is here as well.
+test-newest: setup-all  ## the same on the newest Python of this machine
+	@newest="$$($(PYTHON) tests/support/newest_python.py)"; \
+	if [ -z "$$newest" ]; then echo '== test-newest: there is no Python newer than that of .venv'; exit 0; fi; \
+	echo "== test-newest: $$newest"; \
+	$(MAKE) --no-print-directory VENV=.venv-newest PYTHON3="$$newest" test-fast
 
 unit: setup-all controlplane deploy-tools  ## pytest
 	$(say) 'unit: pytest'
@@ -124,6 +137,9 @@ controlplane: go  ## build Kubernetes, etcd, KWOK and our Go programs (about 9 m
 	$(say) 'controlplane: upstream programs, oracle, apps'
 	@$(PYTHON) -m longshore_lab.build
 
+dist: setup  ## write wheel, sdist, chart archive and checksums into dist/
+	@$(PYTHON) deploy/dist.py
+
 deploy-tools: go  ## build helm and promtool, which check deploy/ (minutes the first time, then cached)
 	$(say) 'deploy-tools: helm, promtool'
 	@$(PYTHON) -m longshore_lab.build tools
@@ -155,9 +171,10 @@ sb3: setup  ## opt-in: sb3-contrib's MaskablePPO on our environment, with Debian
 	@benchmarks/sb3/run.sh
 
 lock: setup-all  ## resolve the locks again: `make lock LOCK_ARGUMENTS=--upgrade` for newer versions
-	@$(COMPILE) pyproject.toml --extra train --extra live --extra sweep --extra ray --extra build --extra dev -o requirements/all.lock
-	@$(COMPILE) pyproject.toml --extra train --extra live --extra build -c requirements/all.lock -o requirements/train.lock
-	@$(COMPILE) pyproject.toml --extra live --extra build -c requirements/all.lock -o requirements/live.lock
+	@$(COMPILE) $(PROJECTS) --extra train --extra live --extra sweep --extra ray --extra build --extra dev -o requirements/all.lock
+	@$(COMPILE) $(PROJECTS) --extra train --extra live --extra build -c requirements/all.lock -o requirements/train.lock
+	@$(COMPILE) pyproject.toml --extra live -c requirements/all.lock -o requirements/live.lock
+	@$(COMPILE) pyproject.toml -c requirements/all.lock -o requirements/plain.lock
 	@$(COMPILE) requirements/go.in -o requirements/go.lock
 	@$(COMPILE) requirements/sb3.in --no-deps -o requirements/sb3.lock
 
@@ -165,4 +182,4 @@ format: setup-all  ## ruff format and its safe fixes
 	@$(PYTHON) -m ruff format --quiet . && $(PYTHON) -m ruff check --quiet --fix .
 
 clean:  ## remove .venv and the tools' caches
-	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,13 +12,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from longshore.core.words.decision import Decision
 from longshore.store.decisions import RING_SIZE, DecisionLog
-from longshore.store.records import DecisionRecord
 
 
-def record(number: int) -> DecisionRecord:
+def record(number: int) -> Decision:
     """Return a record with all that a decision among 1,000 nodes leaves."""
-    return DecisionRecord(
+    return Decision(
         time_us=1_700_000_000_000_000 + number,
         mode="standalone",
         pod_namespace="shop",

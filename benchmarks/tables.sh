@@ -4,7 +4,7 @@
 set -euo pipefail
 data="${1:?usage: benchmarks/tables.sh DATA [OUT]}"
 out="${2:-build/tables}"
-bundles="${POLICIES-bundles/openb,bundles/openb-power,bundles/openb-nodes}"
+bundles="${POLICIES-openb,openb-power,openb-nodes}"
 more="${bundles:+,$bundles}"
 mkdir -p "$out"
 published="random,dot-product,gpu-clustering,gpu-packing,gpu-best-fit,fgd"
@@ -12,4 +12,4 @@ longshore table fgd --data "$data" --policies "$published,fgd-u$more" --bounds -
 longshore table pwr --data "$data" --policies "fgd,pwr,pwr500-fgd500,pwr200-fgd800,gpu-best-fit$more" --json >"$out/pwr.json"
 longshore table churn --data "$data" --traces default --policies "fgd,pwr,pwr200-fgd800,gpu-best-fit$more" --json >"$out/churn.json"
 longshore table speed --data "$data" --json >"$out/speed.json"
-python studies/longshore_studies/openb/page.py "$data" "$out"
+python -m longshore_studies.openb.page "$data" "$out"

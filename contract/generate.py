@@ -26,10 +26,10 @@ from longshore.agents.networks.kinds import Kinds
 from longshore.agents.networks.linear import Linear
 from longshore.agents.networks.mlp import Mlp
 from longshore.core.arrays.features import feature_specs
-from longshore.core.network.bundle import Envelope, Policy, Weight
+from longshore.core.network.bundle import Bundle, Envelope, Weight
 from longshore.core.network.bundle_files import CARD_FILE, write_bundle
 from longshore.core.network.forward import LOADS, POD_KINDS, SCORE, Op, needed, tensor_names
-from longshore.policies.bundle_folder import read_folder
+from longshore.policies.bundle_folder import SHIPPED, read_folder
 from longshore_lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
 
 FOLDER = Path(__file__).resolve().parent
@@ -49,7 +49,7 @@ PREFERENCES: dict[str, dict[str, float]] = {
 PREFERENCES_FILE = FOLDER / "preferences.json"
 
 
-def contract_policies() -> dict[str, Policy]:
+def contract_bundles() -> dict[str, Bundle]:
     """Networks of every kind with random weights, over all features that both sides know."""
     everything = PLUGIN_FEATURES
     few = tuple(name for name in everything if not name.startswith(("gpu_", "pwr_", "cpu_per")))
@@ -69,11 +69,11 @@ def contract_policies() -> dict[str, Policy]:
 
 def _policy(
     name: str, network: Network, features: tuple[str, ...], *, terms: tuple[str, ...] = (), nodes: int = 0
-) -> Policy:
+) -> Bundle:
     blueprint = network.build(Sizes(len(features), nodes, len(terms)))
     ops, draw = needed(blueprint.ops), np.random.default_rng(list(name.encode()))
     shapes = {tensor: shape.shape for tensor, shape in blueprint.shapes}
-    return Policy(
+    return Bundle(
         name=name,
         features=feature_specs(features),
         ops=ops,
@@ -88,7 +88,7 @@ def _policy(
     )
 
 
-def _odd(features: tuple[str, ...]) -> Policy:
+def _odd(features: tuple[str, ...]) -> Bundle:
     """The operations that no network of ours uses."""
     ops = (
         Op("linear", ("rows",), "layer", ("layer.weight", "layer.bias")),
@@ -107,7 +107,7 @@ def _odd(features: tuple[str, ...]) -> Policy:
         "score.weight": (16 + len(POD_KINDS) + len(LOADS) + 4, 1),
         "score.bias": (1,),
     }
-    return Policy(
+    return Bundle(
         name="odd",
         features=feature_specs(features),
         ops=ops,
@@ -117,13 +117,13 @@ def _odd(features: tuple[str, ...]) -> Policy:
     )
 
 
-def _table() -> Policy:
+def _table() -> Bundle:
     """A Q-table with a value for every state of its buckets."""
     features = ("node_cpu_used", "pod_cpu")
     buckets = FIXED_NODES + 1
     keys = np.arange(2**buckets, dtype=np.int64)
     values = np.random.default_rng(6).normal(size=(len(keys), FIXED_NODES + 1)).astype(np.float32)
-    return Policy(
+    return Bundle(
         name="table",
         features=feature_specs(features),
         ops=(Op("lookup", ("rows",), SCORE, ("keys", "values", "edges")),),
@@ -134,16 +134,16 @@ def _table() -> Policy:
     )
 
 
-def trained_policies() -> dict[str, Policy]:
+def trained_bundles() -> dict[str, Bundle]:
     """The repository's own bundles, by name."""
-    return {name: read_folder(REPOSITORY / "bundles" / name) for name in TRAINED}
+    return {name: read_folder(SHIPPED / name) for name in TRAINED}
 
 
 def files() -> dict[Path, bytes]:
     """All files of the contract, with what they must hold."""
     written = {
         FOLDER / "bundles" / name / file: data
-        for name, policy in contract_policies().items()
+        for name, policy in contract_bundles().items()
         for file, data in write_bundle(policy).items()
         if file != CARD_FILE
     }
@@ -154,7 +154,7 @@ def files() -> dict[Path, bytes]:
 
 def lines(count: int, seed: int) -> Iterator[bytes]:
     """So many cases that have an answer, each with it, as lines of JSON."""
-    bundles = contract_policies() | trained_policies()
+    bundles = contract_bundles() | trained_bundles()
     index = found = 0
     while found < count:
         case = make_case(seed, index)

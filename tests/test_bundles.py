@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from longshore.policies import REGISTRY
-from longshore.policies.bundle_folder import find_bundles, read_folder
+from longshore.policies.bundle_folder import SHIPPED, find_bundles, read_folder
 from longshore.policies.learned import learned
 from longshore_studies.openb.filling import fill_all
 from longshore_studies.openb.tables.openb import read_nodes, read_pods
@@ -15,7 +15,7 @@ from longshore_studies.openb.tables.problem import Problem, side_by_side
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
 jax.config.update("jax_enable_x64", True)
-BUNDLES = find_bundles(Path(__file__).parents[1] / "bundles")
+BUNDLES = find_bundles(SHIPPED)
 
 
 def test_all_three_points_of_the_dial_are_there() -> None:

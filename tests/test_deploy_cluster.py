@@ -20,7 +20,7 @@ from longshore.scheduling.rights import Right, missing_rights
 from longshore_lab import build
 from longshore_lab.cluster import LocalCluster
 from longshore_lab.cluster.real import host
-from longshore_lab.proof.plugin_bundles import packing_policy
+from longshore_lab.proof.plugin_bundles import packing_bundle
 from support.container_images import import_scheduler
 from support.deploy import (
     CHART,
@@ -43,7 +43,7 @@ __all__ = ["built_helm"]
 PROGRAM = "longshore-kube-scheduler"
 IMAGE = "longshore.dev/kube-scheduler"
 SECONDS = 60.0
-CRDS = Path(__file__).parent / "deploy_crds.yaml"
+CRDS = Path(__file__).parent / "support" / "deploy_crds.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def deployed(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) ->
     """Install the chart as its guide does, with the image and the model that there are here."""
     folder = tmp_path_factory.mktemp("deploy")
     import_scheduler(cluster, build.program_path(PROGRAM), f"{IMAGE}:1", folder)
-    write_folder(folder / "bundle", packing_policy())
+    write_folder(folder / "bundle", packing_bundle())
     files = [f"--from-file={folder / 'bundle' / name}" for name in ("policy.json", "weights.safetensors")]
     cluster.kubectl("create", "configmap", "longshore-model", "-n", NAMESPACE, *files)
     address, _, port = cluster.server.removeprefix("https://").rpartition(":")

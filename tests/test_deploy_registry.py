@@ -20,7 +20,7 @@ import yaml
 
 from longshore.policies.bundle_folder import write_folder
 from server.test_serving import write_certificate
-from support.bundle_samples import make_policy
+from support.bundle_samples import make_bundle
 from support.deploy import NAMESPACE, REGISTRY, RELEASE, VALUES, built_helm, named, objects, rendered
 
 __all__ = ["built_helm"]
@@ -185,7 +185,7 @@ def test_the_server_answers_its_probes_and_the_plugin(values: tuple[str, ...], t
         (secrets / name).mkdir(parents=True)
     authority = write_certificate(secrets / "tls").certificate
     (secrets / "token" / "token").write_text("word\n")
-    write_folder(tmp_path / "bundle", make_policy())
+    write_folder(tmp_path / "bundle", make_bundle())
     with started(values, tmp_path) as (container, address):
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             asked = container[probe]["httpGet"]

@@ -13,7 +13,7 @@ from longshore.cli.listing import REGISTRIES, ROOMS, registry_of
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "longshore"
 
-ROOMS_WITH_JAX = {"agents", "simulator", "training", "evaluation", "lab"}
+ROOMS_WITH_JAX = {"agents", "simulator", "training", "evaluation"}
 ROOMS_WITH_AIOHTTP = {"kube"}
 CLOCK_CALLS = {"now", "utcnow", "today"}
 

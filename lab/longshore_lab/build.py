@@ -19,11 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from longshore.core.words.errors import ComponentMissingError, LongshoreError, UnknownNameError
+from longshore.store.location import cache_folder
 
-CACHE_VARIABLE = "LONGSHORE_CACHE"
-"""Where built programs and other things that can be made again lie; by default `longshore` in the user's cache."""
-
-SOURCE = Path(__file__).resolve().parents[3] / "controlplane"
+SOURCE = Path(__file__).resolve().parents[2] / "controlplane"
 BUILD_COMMAND = "make controlplane"
 TOOLS_COMMAND = "make deploy-tools"
 STAGES = (
@@ -90,14 +88,6 @@ TOOLS = {
 """Upstream's tools that check `deploy/`; no cluster needs them."""
 APPS = ("pause", "responder")
 """Programs of ours for the containers of real nodes, each a folder of `apps/`."""
-
-
-def cache_folder() -> Path:
-    """Return the folder for what can be made again."""
-    given = os.environ.get(CACHE_VARIABLE)
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "longshore"
 
 
 def oracle_path() -> Path:

@@ -20,12 +20,13 @@ from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.features import FEATURES, PLUGIN, features
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.arrays.ops import Array
-from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle import Bundle
 from longshore.core.words.node import NodeReadings
 from longshore.core.words.pod import Pod
-from longshore.deciding.decide import held_back_reason
+from longshore.deciding.decider import held_back_reason
 from longshore.kube import annotations, convert, wire
 from longshore.kube.dump import read_objects
+from longshore.policies.base import choose_node
 from longshore.policies.learned import learned
 from longshore_lab.oracle.case_draw import Draw, Json, pick, pick_count
 from longshore_lab.oracle.case_nodes import make_nodes
@@ -154,7 +155,7 @@ def _draw_reading(draw: Draw) -> Json:
 
 def answer(
     case: Mapping[str, Any],
-    bundles: Mapping[str, Policy],
+    bundles: Mapping[str, Bundle],
     preferences: Mapping[str, Mapping[str, float]] | None = None,
 ) -> dict[str, Any] | None:
     """Answer a case; None where nothing can be compared: the pod is held back, or no node is feasible.
@@ -174,12 +175,11 @@ def answer(
     names, nodes = encoded.node_names, np.flatnonzero(mask)
     columns = features(arrays, pod_class, mask, PLUGIN_FEATURES)
     scores, choices = {}, {}
-    for name, policy in bundles.items():
-        if policy.num_nodes in (None, len(names)):
-            heuristic = learned(policy)
-            given = heuristic.score(arrays, pod_class, mask)
-            scores[name] = _numbers(given[nodes])
-            choices[name] = names[int(heuristic.choose(arrays, given, mask))]
+    for name, bundle in bundles.items():
+        if bundle.num_nodes in (None, len(names)):
+            choice = choose_node(learned(bundle), arrays, pod_class, mask, wants_devices=False)
+            scores[name] = _numbers(choice.scores[nodes])
+            choices[name] = names[int(choice.node)]
     return {
         "nodes": list(names),
         "feasible": [names[node] for node in nodes],

@@ -11,7 +11,7 @@ from longshore.core.words.errors import LongshoreError
 from longshore.core.words.trace import Trace
 from longshore.evaluation.timeline import window
 from longshore.live.workload.ground import Wishes
-from longshore.live.workload.run import Run
+from longshore.live.workload.run import RunOptions
 from longshore.workloads.build import build_workload
 from longshore_lab.cluster import ClusterOptions, LocalCluster, temporary
 from longshore_lab.cluster.local import last_lines
@@ -33,10 +33,10 @@ class Demo:
     seed: int = 0
     speed: float = 10.0
 
-    def run(self, scheduler_name: str) -> Run:
+    def run(self, scheduler_name: str) -> RunOptions:
         """Return how the workload is run under a scheduler."""
         wishes = Wishes(self.workload, self.seed, scheduler_name, makes_nodes=True)
-        return Run(wishes, self.speed, window(self.trace).end)
+        return RunOptions(wishes, self.speed, window(self.trace).end)
 
     @property
     def trace(self) -> Trace:

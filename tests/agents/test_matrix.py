@@ -21,7 +21,7 @@ from longshore.agents.base import Learner
 from longshore.agents.networks.base import VALUE, Blueprint, Sizes
 from longshore.core.arrays.encode import encode
 from longshore.core.network.forward import SCORE, Inputs, forward, needed, tensor_names
-from support import jax_arrays as jax_support
+from support import jax_arrays
 
 NODES = 5
 FIXED_SIZE = ("mlp",)
@@ -163,7 +163,7 @@ def test_every_tensor_of_the_policy_has_a_part_in_its_scores(name: str, has_prio
         assert np.abs(scores(blueprint, changed, inputs) - want).max() > 1e-4, tensor
 
 
-# A population plays without exploring; `core.choose` masks.
+# A population plays without exploring; `arrays.choose` masks.
 @pytest.mark.parametrize("name", [name for name in LEARNERS.names() if hasattr(LEARNERS.load(name), "act")])
 def test_no_learner_acts_on_an_infeasible_node(name: str) -> None:
     found = learner(name)
@@ -208,7 +208,7 @@ def test_every_pairing_trains_on_a_toy_cluster(name: str, network_name: str) -> 
     assert_trained(found, blueprint, before, after)
     # The same seeds in other places of the same program: each is what it is alone.
     _, swapped, _ = cluster.train(found, blueprint, (5, 3))
-    jax_support.assert_same_trees(jax.tree.map(lambda leaf: leaf[::-1], swapped), after)
+    jax_arrays.assert_same_trees(jax.tree.map(lambda leaf: leaf[::-1], swapped), after)
 
 
 def assert_trained(found: Any, blueprint: Blueprint, before: Any, after: Any) -> None:

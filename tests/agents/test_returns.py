@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longshore.agents.returns import advantages, following
-from support import jax_arrays as jax_support
+from support import jax_arrays
 
 STEPS, ENVS, DISCOUNT, DECAY = 7, 3, 0.9, 0.8
 
@@ -67,7 +67,7 @@ def slow_advantages(found: Experience, env: int) -> list[float | None]:
 @given(experiences)
 @settings(max_examples=40)
 def test_advantages_equal_a_plain_loop(found: Experience) -> None:
-    got, targets, is_known = _advantages(*jax_support.to_jax(found))
+    got, targets, is_known = _advantages(*jax_arrays.to_jax(found))
     want = [slow_advantages(found, env) for env in range(ENVS)]
     assert np.asarray(is_known).T.tolist() == [[one is not None for one in env] for env in want]
     numbers = np.array([[one or 0.0 for one in env] for env in want]).T
@@ -111,7 +111,7 @@ def test_following_equals_a_plain_loop(horizon: int) -> None:
     @settings(max_examples=30)
     def check(found: Experience) -> None:
         total, discount, index, is_known = _following(
-            *jax_support.to_jax((found.reward, found.is_decision, found.is_over)), horizon=horizon
+            *jax_arrays.to_jax((found.reward, found.is_decision, found.is_over)), horizon=horizon
         )
         for env in range(ENVS):
             for step in range(STEPS):

@@ -12,7 +12,7 @@ from longshore.agents import scoring
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
 from longshore.core.network.forward import SCORE, forward
-from support import jax_arrays as jax_support
+from support import jax_arrays
 
 ENVS, NODES = 5, 4
 keys = st.integers(0, 10_000)
@@ -104,8 +104,8 @@ def test_evaluate_scores_every_environment_as_alone() -> None:
     blueprint = DeepSets(width=4).build(Sizes(7, 3))
     tensors = drawn(blueprint)
     single = [make_inputs(seed, 3) for seed in range(3)]
-    both = jax_support.to_jax(jax.tree.map(lambda *leaves: np.stack(leaves), *single))
-    scores, values = scoring.evaluate(blueprint, jax_support.to_jax(tensors), both)
+    both = jax_arrays.to_jax(jax.tree.map(lambda *leaves: np.stack(leaves), *single))
+    scores, values = scoring.evaluate(blueprint, jax_arrays.to_jax(tensors), both)
     for number, inputs in enumerate(single):
         alone = forward(blueprint.ops, tensors, inputs)
         np.testing.assert_allclose(scores[number], alone[SCORE], atol=1e-5)

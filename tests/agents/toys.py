@@ -17,7 +17,7 @@ from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Inputs
 from longshore.core.words.snapshot import Service, Snapshot
 from longshore.policies.inputs import policy_inputs
-from support import jax_arrays as jax_support  # noqa: F401  (64-bit numbers)
+from support import jax_arrays  # noqa: F401  (64-bit numbers)
 from support.builders import make_node, make_pod, make_snapshot
 
 FEATURES = ("node_cpu_free", "pod_cpu", "node_cpu_used", "after_cpu_used", "node_is_on", "latency", "is_feasible")

@@ -3,13 +3,11 @@
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import typer
 
 from longshore.cli import doctor
-from longshore_lab import build
 
 THERE = doctor.Probe("there", lambda: doctor.Found(True, "1.0"), True, "make there")
 OPTIONAL = doctor.Probe("extra", lambda: doctor.Found(False, "not installed"), False, "make extra")
@@ -75,21 +73,6 @@ def test_programs_that_fail_or_do_not_run_are_missing(tmp_path: Path) -> None:
     assert doctor.find_program((str(broken),), "--version") == doctor.Found(False, "cause")
     broken.write_text("#!/no/such/interpreter\n")
     assert doctor.find_program((str(broken),), "--version").detail.startswith("does not run:")
-
-
-def test_oracle_counts_once_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    oracle = tmp_path / "oracle"
-    monkeypatch.setitem(sys.modules, "longshore_lab.build", SimpleNamespace(oracle_path=lambda: oracle))
-    assert doctor.find_oracle() == doctor.Found(False, "not built")
-    oracle.touch()
-    assert doctor.find_oracle() == doctor.Found(True, str(oracle))
-
-
-def test_oracle_is_missing_where_its_source_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "SOURCE", tmp_path / "controlplane")
-    found = doctor.find_oracle()
-    assert not found.is_ok
-    assert "a clone of the repository" in found.detail
 
 
 def test_jax_keeps_64_bit_integers() -> None:

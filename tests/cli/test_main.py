@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 
@@ -45,6 +46,24 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "list" in out
     assert "doctor" in out
+
+
+def test_other_packages_add_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = metadata.EntryPoint("greet", "cli.other_commands:register", cli_main.COMMAND_GROUP)
+    monkeypatch.setattr(cli_main.metadata, "entry_points", lambda *, group: (entry,))
+    assert run_main(["greet"]) == 0
+    assert capsys.readouterr().out == "hello\n"
+
+
+def test_a_broken_package_does_not_take_our_commands_with_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = metadata.EntryPoint("greet", "cli.no_such_module:register", cli_main.COMMAND_GROUP)
+    monkeypatch.setattr(cli_main.metadata, "entry_points", lambda *, group: (entry,))
+    assert run_main(["--version"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"longshore {__version__}\n"
+    assert "the command `greet` of cli.no_such_module:register cannot be loaded" in captured.err
 
 
 def test_unknown_command_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from longshore.cli.main import main
 from longshore.policies.bundle_folder import write_folder
-from support.bundle_samples import make_dial, make_hybrid, make_policy
+from support.bundle_samples import make_bundle, make_dial, make_hybrid
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def run(*arguments: str) -> int:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    write_folder(tmp_path / "plain", make_policy())
+    write_folder(tmp_path / "plain", make_bundle())
     write_folder(tmp_path / "dial", make_dial(name="second", objective="watts"))
     return tmp_path
 

@@ -13,7 +13,7 @@ import pytest
 
 from longshore.cli.main import main
 from longshore.policies.bundle_folder import read_files, write_folder
-from support.bundle_samples import deepsets_tensors, make_hybrid, make_policy
+from support.bundle_samples import deepsets_tensors, make_bundle, make_hybrid
 
 
 def run(*arguments: str) -> int:
@@ -25,7 +25,7 @@ def run(*arguments: str) -> int:
 @pytest.fixture
 def bundles(tmp_path: Path) -> list[str]:
     for seed in range(2):
-        write_folder(tmp_path / f"run-{seed}", make_policy(name="el-rl", tensors=deepsets_tensors(4, seed)))
+        write_folder(tmp_path / f"run-{seed}", make_bundle(name="el-rl", tensors=deepsets_tensors(4, seed)))
     return [str(tmp_path / f"run-{seed}") for seed in range(2)]
 
 
@@ -79,10 +79,10 @@ def test_push_tries_the_policy_as_verify_does(tmp_path: Path, store: str, capsys
 def test_push_wants_a_name_that_can_be_part_of_an_address(
     tmp_path: Path, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_folder(tmp_path / "run", make_policy(name="My Policy"))
+    write_folder(tmp_path / "run", make_bundle(name="My Bundle"))
     assert run("push", str(tmp_path / "run"), "--store", store) == 2
     said = capsys.readouterr().err
-    assert "got the name `My Policy`" in said
+    assert "got the name `My Bundle`" in said
     assert "--name" in said
     assert run("push", str(tmp_path / "run"), "--name", "mine", "--store", store) == 0
 

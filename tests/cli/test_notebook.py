@@ -74,8 +74,8 @@ def test_notebook_without_jupyterlab_says_how_to_install_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "jupyterlab" else object())
-    assert run("--folder", str(tmp_path / "mine")) == 2
-    assert "pip install 'longshore[train,notebook]'" in capsys.readouterr().err
+    assert run("--folder", str(tmp_path / "mine")) == 1
+    assert "pip install 'longshore[notebook]'" in capsys.readouterr().err
     assert not (tmp_path / "mine").exists()
 
 

@@ -102,7 +102,7 @@ def longshore(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", "from longshore.cli.main import main; main()", *arguments]
     # One place for compiled programs: the first run compiles for the others.
     settings = {"JAX_COMPILATION_CACHE_DIR": str(cwd / "compiled"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    environment = os.environ | settings | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "true"}
+    environment = os.environ | settings
     return subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

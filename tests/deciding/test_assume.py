@@ -6,7 +6,6 @@ from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.helping import Happening
-from longshore.deciding.preempt import Running
 from support.builders import make_node, make_pod
 
 NODE = make_node("a").cpu("4").build()
@@ -37,7 +36,7 @@ def test_an_assumed_pod_uses_room_at_once():
 def test_the_watch_confirms_an_assumed_pod():
     view = view_with_node()
     placed = view.assume(pod("p"), "a", None, 0.0)
-    assert view.put_running(Running(placed, 5.0)) is Happening.POD_ADDED
+    assert view.put_running(replace(placed, started=5.0)) is Happening.POD_ADDED
     assert (view.num_assumed, view.num_running, used(view)) == (0, 1, 1000)
     assert view.forget("default/p", "1") is Happening.NOTHING  # a late failure of the binding changes nothing
     assert used(view) == 1000
@@ -55,9 +54,9 @@ def test_a_pod_that_was_bound_elsewhere_uses_room_only_there():
     view = view_with_node()
     view.put_node(make_node("b").cpu("4").build())
     view.assume(pod("p"), "a", None, 0.0)
-    view.put_running(Running(replace(pod("p"), bound_to="b"), 0.0))
+    view.put_running(replace(pod("p"), bound_to="b"))
     assert view.live.encoded().arrays.state.requested[:, 0].tolist() == [0, 1000]
-    assert [other.pod.name for other in view.running_on("b")] == ["p"]
+    assert [other.name for other in view.running_on("b")] == ["p"]
     assert not view.running_on("a")
 
 
@@ -66,15 +65,15 @@ def test_devices_stay_known_until_the_annotation_is_seen():
     view.put_node(make_node("a").gpu(4).build())
     asking = make_pod("g").gpu(1).build()
     placed = view.assume(asking, "a", (3,), 0.0)
-    view.put_running(Running(replace(placed, gpu_devices=None), 1.0))
+    view.put_running(replace(placed, gpu_devices=None, started=1.0))
     found = view.running("default/g")
     assert found is not None
-    assert found.pod.gpu_devices == (3,)
+    assert found.gpu_devices == (3,)
 
 
 def test_only_what_a_decision_can_see_makes_a_new_version():
     view = view_with_node()
-    running = Running(replace(pod("p"), bound_to="a"), 1.0)
+    running = replace(pod("p"), bound_to="a", started=1.0)
     view.put_running(running)
     before = view.version
     view.put_node(NODE)
@@ -90,11 +89,11 @@ def test_only_what_a_decision_can_see_makes_a_new_version():
 def test_changes_of_running_pods_say_what_they_mean():
     view = view_with_node()
     first = replace(pod("p"), bound_to="a")
-    assert view.put_running(Running(first, 0.0)) is Happening.POD_ADDED
+    assert view.put_running(first) is Happening.POD_ADDED
     labelled = replace(first, spec=replace(first.spec, labels=(("app", "x"),)))
-    assert view.put_running(Running(labelled, 0.0)) is Happening.POD_LABELS
+    assert view.put_running(labelled) is Happening.POD_LABELS
     smaller = replace(labelled, spec=replace(labelled.spec, containers=()))
-    assert view.put_running(Running(smaller, 0.0)) is Happening.POD_SHRANK
+    assert view.put_running(smaller) is Happening.POD_SHRANK
     assert view.drop_running("default/p") is Happening.POD_DELETED
     assert view.drop_node("a") is Happening.NODE_DELETED
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.decision import Decision
 from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
-from longshore.deciding.choosers import find_chooser
-from longshore.deciding.cycle import NO_NODES, Attempt, Cycle, Verdict
+from longshore.deciding.cycle import NO_NODES, Cycle
+from longshore.deciding.decider import Decider
+from longshore.deciding.find import find_policy
 from longshore.deciding.helping import UNSUPPORTED
-from longshore.deciding.quick import QuickDecider
 from support.builders import make_node, make_pod
 
 
@@ -18,37 +19,37 @@ def cycle_of(*nodes: str, cpu: str = "4") -> Cycle:
     view = ClusterView(LiveCluster())
     for name in nodes:
         view.put_node(make_node(name).cpu(cpu).build())
-    return Cycle(QuickDecider(find_chooser("kube-default")), view)
+    return Cycle(Decider(find_policy("kube-default")), view)
 
 
 def pod(name: str, cpu: str = "1", priority: int = 0) -> Pod:
     return replace(make_pod(name).cpu(cpu).priority(priority).build(), uid=name)
 
 
-def attempt(cycle: Cycle, asked: Pod, **more: object) -> Verdict:
-    return cycle.attempt(Attempt(asked, **more))  # type: ignore[arg-type]
+def attempt(cycle: Cycle, asked: Pod, **more: object) -> Decision:
+    return cycle.attempt(asked, **more)[0]  # type: ignore[arg-type]
 
 
 def test_a_pod_that_fits_gets_a_node():
-    verdict = attempt(cycle_of("a"), pod("p"))
-    assert (verdict.decision.node, verdict.message, verdict.preemption) == ("a", "", None)
+    decision, preemption = cycle_of("a").attempt(pod("p"))
+    assert (decision.node, decision.pending_reason, preemption) == ("a", None, None)
 
 
 def test_an_empty_cluster_is_said_in_upstreams_words_and_tried_again_by_backoff():
-    verdict = attempt(cycle_of(), pod("p"))
-    assert (verdict.message, verdict.rejectors) == (NO_NODES, frozenset())
+    decision = attempt(cycle_of(), pod("p"))
+    assert (decision.pending_reason, decision.rejectors) == (NO_NODES, frozenset())
 
 
 def test_where_nobody_could_leave_no_search_is_made_and_the_words_are_the_same():
     cycle = cycle_of("a", "b")
     cycle.view.assume(pod("x", cpu="4"), "a", None, 0.0)
     quick = attempt(cycle, pod("p", cpu="4", priority=-1))
-    assert quick.decision.node == "b"
+    assert quick.node == "b"
     cycle.view.assume(pod("y", cpu="4"), "b", None, 0.0)
     quick = attempt(cycle, pod("p", cpu="4"))
     searched = attempt(cycle, pod("p", cpu="4", priority=0))
-    assert quick.message == searched.message
-    assert quick.message == (
+    assert quick.pending_reason == searched.pending_reason
+    assert quick.pending_reason == (
         "0/2 nodes are available: 2 Insufficient cpu. "
         "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
     )
@@ -60,56 +61,56 @@ def test_pods_alike_fail_alike_without_being_looked_at_again(monkeypatch: pytest
     first = attempt(cycle, pod("p0", cpu="2"))
     monkeypatch.setattr(cycle.decider, "decide", None)  # nobody may ask
     second = attempt(cycle, pod("p1", cpu="2"))
-    assert (second.decision.pod, second.message) == ("default/p1", first.message)
+    assert (second.pod, second.pending_reason) == ("default/p1", first.pending_reason)
     monkeypatch.undo()
     cycle.view.put_node(make_node("b").cpu("4").build())
-    assert attempt(cycle, pod("p2", cpu="2")).decision.node == "b"
+    assert attempt(cycle, pod("p2", cpu="2")).node == "b"
 
 
 def test_a_preemptor_gets_victims_and_its_room_is_kept():
     cycle = cycle_of("a", cpu="2")
     cycle.view.assume(pod("victim", cpu="2"), "a", None, 0.0)
     boss = pod("boss", cpu="2", priority=10)
-    verdict = attempt(cycle, boss)
-    assert verdict.preemption is not None
-    assert (verdict.preemption.node, [v.pod.name for v in verdict.preemption.victims]) == ("a", ["victim"])
-    assert verdict.message == "0/1 nodes are available: 1 Insufficient cpu."
+    decision, preemption = cycle.attempt(boss)
+    assert preemption is not None
+    assert (preemption.node, [victim.name for victim in preemption.victims]) == ("a", ["victim"])
+    assert decision.pending_reason == "0/1 nodes are available: 1 Insufficient cpu."
     cycle.nominations.put(boss, "a")
     cycle.view.drop_running("default/victim")
     small = attempt(cycle, pod("small"))
-    assert (small.decision.node, small.rejectors) == (None, {"NodeResourcesFit"})
-    assert small.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
-    assert attempt(cycle, pod("higher", priority=11)).decision.node == "a"
-    assert attempt(cycle, boss).decision.node == "a"
+    assert (small.node, small.rejectors) == (None, {"NodeResourcesFit"})
+    assert small.pending_reason.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert attempt(cycle, pod("higher", priority=11)).node == "a"
+    assert attempt(cycle, boss).node == "a"
 
 
 def test_a_nominated_pod_goes_to_its_node_even_if_another_is_better():
     cycle = cycle_of("a", "b")
     cycle.view.assume(pod("x", cpu="2"), "b", None, 0.0)
     boss = pod("boss", priority=10)
-    assert attempt(cycle, boss).decision.node == "a"
+    assert attempt(cycle, boss).node == "a"
     cycle.nominations.put(boss, "b")
-    assert attempt(cycle, boss).decision.node == "b"
+    assert attempt(cycle, boss).node == "b"
     cycle.nominations.put(boss, "gone")
-    assert attempt(cycle, boss).decision.node == "a"
+    assert attempt(cycle, boss).node == "a"
 
 
 def test_while_victims_are_told_to_leave_nobody_else_is_looked_for():
     cycle = cycle_of("a", cpu="2")
     cycle.view.assume(pod("victim", cpu="2"), "a", None, 0.0)
-    assert attempt(cycle, pod("boss", cpu="2", priority=10), is_preempting=True).preemption is None
+    assert cycle.attempt(pod("boss", cpu="2", priority=10), is_preempting=True)[1] is None
 
 
 def test_without_the_right_to_evict_no_preemption_is_tried():
     cycle = cycle_of("a", cpu="2")
     cycle.view.assume(pod("victim", cpu="2"), "a", None, 0.0)
     cycle.may_preempt = False
-    verdict = attempt(cycle, pod("boss", cpu="2", priority=10))
-    assert (verdict.preemption, verdict.message) == (None, "0/1 nodes are available: 1 Insufficient cpu.")
+    decision, preemption = cycle.attempt(pod("boss", cpu="2", priority=10))
+    assert (preemption, decision.pending_reason) == (None, "0/1 nodes are available: 1 Insufficient cpu.")
 
 
 def test_an_unsupported_need_waits_for_a_change_that_could_help():
     asked = replace(pod("p"), unmodelled=("spec.resourceClaims",))
-    verdict = attempt(cycle_of("a"), asked)
-    assert verdict.rejectors == {UNSUPPORTED}
-    assert "spec.resourceClaims" in verdict.message
+    decision = attempt(cycle_of("a"), asked)
+    assert decision.rejectors == {UNSUPPORTED}
+    assert "spec.resourceClaims" in decision.pending_reason

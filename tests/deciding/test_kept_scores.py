@@ -6,30 +6,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from deciding.plain import decide_plainly
 from longshore import filters
 from longshore.core.arrays.encode import encode
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.labels import Requirement, Selector
 from longshore.core.words.pod import AffinityTerm, Pod
-from longshore.deciding.decide import Chooser, decide
+from longshore.deciding.decider import Decider
+from longshore.deciding.find import find_policy
 from longshore.deciding.kept_scores import make
-from longshore.deciding.quick import QuickDecider
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics import kube_default
 from support.builders import make_node, make_pod, make_snapshot
 
 KUBE_DEFAULT = REGISTRY.load("kube-default")
-CHOOSER = Chooser("kube-default", KUBE_DEFAULT)
+NAMED = find_policy("kube-default")
 
 
 def narrow(encoded, pod: Pod):
     pod_class = encoded.class_of(pod)
     arrays = encoded.arrays
-    return arrays._replace(classes=QuickDecider(CHOOSER)._narrow(arrays.classes, pod_class)), pod_class
+    return arrays._replace(classes=Decider(NAMED)._narrow(arrays.classes, pod_class)), pod_class
 
 
-def kept(encoded, pod: Pod, heuristic=KUBE_DEFAULT, names=filters.UPSTREAM):
-    return make(heuristic, *narrow(encoded, pod), names)
+def kept(encoded, pod: Pod, policy=KUBE_DEFAULT, names=filters.UPSTREAM):
+    return make(policy, *narrow(encoded, pod), names)
 
 
 def three_nodes(*pods):
@@ -106,7 +107,7 @@ def test_nothing_is_kept_where_other_pods_concern_the_pod():
 
 def test_decisions_in_a_cluster_that_changes_are_those_of_a_fresh_look():
     rng = random.Random(3)
-    live, decider = LiveCluster(seed=5), QuickDecider(CHOOSER)
+    live, decider = LiveCluster(seed=5), Decider(NAMED)
     nodes = [make_node(f"n{number}").cpu(rng.choice([4, 8])).build() for number in range(9)]
     for node in nodes:
         live.put_node(node)
@@ -115,7 +116,7 @@ def test_decisions_in_a_cluster_that_changes_are_those_of_a_fresh_look():
         pod = make_pod(f"p{number}").cpu(rng.choice([1, 2])).build()
         encoded = live.encoded([pod])
         found = decider.decide(encoded, pod)
-        assert found.node == decide(encoded, pod, CHOOSER)[0].node
+        assert found.node == decide_plainly(encoded, pod, NAMED)[0].node
         if found.node is not None:
             placed.append(replace(pod, bound_to=found.node))
             live.put_pod(placed[-1])

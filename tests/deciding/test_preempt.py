@@ -14,7 +14,7 @@ from longshore.core.words.labels import Requirement, Selector
 from longshore.core.words.pod import AffinityTerm, Pod, SpreadConstraint
 from longshore.core.words.snapshot import Snapshot
 from longshore.deciding.budgets import violating
-from longshore.deciding.preempt import Preemption, Running, Search, eligibility, fit_message, preempt
+from longshore.deciding.preempt import Preemption, Search, eligibility, fit_message, preempt
 from longshore.deciding.trial_room import Move
 from longshore.kube.context import DisruptionBudget
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod
@@ -23,22 +23,26 @@ LOW, MIDDLE, HIGH, VERY_HIGH = 0, 100, 1000, 10_000
 APP = Selector((Requirement("app", "In", ("x",)),))
 
 
-def running(pod: PodBuilder, node: str, priority: int = LOW, started: float = 0.0) -> Running:
-    return Running(pod.priority(priority).on(node).build(), started)
+def running(pod: PodBuilder, node: str, priority: int = LOW, started: float = 0.0) -> Pod:
+    return replace(pod.priority(priority).on(node).build(), started=started)
+
+
+def leaving(pod: Pod, *, is_being_preempted: bool = False) -> Pod:
+    return replace(pod, spec=replace(pod.spec, is_terminating=True), is_being_preempted=is_being_preempted)
 
 
 class Case:
     """A cluster with running pods and one that waits."""
 
-    def __init__(self, nodes: Sequence[NodeBuilder], others: Sequence[Running], pod: PodBuilder) -> None:
+    def __init__(self, nodes: Sequence[NodeBuilder], others: Sequence[Pod], pod: PodBuilder) -> None:
         self.nodes = [node.build() for node in nodes]
         self.others, self.pod = list(others), pod.build()
 
-    def on(self, node: str) -> list[Running]:
-        return [other for other in self.others if other.pod.bound_to == node]
+    def on(self, node: str) -> list[Pod]:
+        return [other for other in self.others if other.bound_to == node]
 
     def encoded(self, *more: Pod) -> Encoded:
-        pods = (*(other.pod for other in self.others), self.pod, *more)
+        pods = (*self.others, self.pod, *more)
         return encode(Snapshot(nodes=tuple(self.nodes), pods=pods))
 
     def judge(self, encoded: Encoded) -> dict[str, Rejection]:
@@ -54,7 +58,7 @@ class Case:
 
 
 def names(preemption: Preemption) -> tuple[str | None, list[str]]:
-    return preemption.node, [victim.pod.name for victim in preemption.victims]
+    return preemption.node, [victim.name for victim in preemption.victims]
 
 
 def one_pod_nodes(*names: str) -> list[NodeBuilder]:
@@ -226,7 +230,7 @@ def test_room_kept_for_a_nominated_pod_is_not_free():
 
 
 def test_devices_are_freed_with_their_holder():
-    holder = Running(make_pod("v").gpu(2).on("a", (0, 1)).build(), 0.0)
+    holder = make_pod("v").gpu(2).on("a", (0, 1)).build()
     case = Case([make_node("a").gpu(2)], [holder], make_pod("p").gpu(1).priority(HIGH))
     assert names(case.preempt()) == ("a", ["v"])
 
@@ -238,7 +242,7 @@ def test_the_search_ends_with_enough_candidates_once_one_of_them_breaks_no_budge
     case = Case(one_pod_nodes(*names_of_nodes), others, make_pod("p").priority(HIGH))
     asked: list[str] = []
 
-    def running_on(node: str) -> list[Running]:
+    def running_on(node: str) -> list[Pod]:
         asked.append(node)
         return case.on(node)
 
@@ -253,24 +257,24 @@ def test_the_search_ends_with_enough_candidates_once_one_of_them_breaks_no_budge
 @pytest.mark.parametrize(
     ("policy", "nominated", "other", "want"),
     [
-        ("Never", "", Running(make_pod("v").on("a").build(), 0.0), "not eligible due to preemptionPolicy=Never."),
-        ("", "a", Running(make_pod("v").on("a").build(), 0.0, is_terminating=True), ""),
+        ("Never", "", make_pod("v").on("a").build(), "not eligible due to preemptionPolicy=Never."),
+        ("", "a", leaving(make_pod("v").on("a").build()), ""),
         (
             "",
             "a",
-            Running(make_pod("v").on("a").build(), 0.0, is_terminating=True, is_being_preempted=True),
+            leaving(make_pod("v").on("a").build(), is_being_preempted=True),
             "not eligible due to a terminating pod on the nominated node.",
         ),
         (
             "",
             "a",
-            Running(make_pod("v").priority(HIGH).on("a").build(), 0.0, is_terminating=True, is_being_preempted=True),
+            leaving(make_pod("v").priority(HIGH).on("a").build(), is_being_preempted=True),
             "",
         ),
-        ("PreemptLowerPriority", "gone", Running(make_pod("v").on("a").build(), 0.0, is_being_preempted=True), ""),
+        ("PreemptLowerPriority", "gone", leaving(make_pod("v").on("a").build(), is_being_preempted=True), ""),
     ],
 )
-def test_a_pod_waits_for_the_victims_it_has(policy: str, nominated: str, other: Running, want: str):
+def test_a_pod_waits_for_the_victims_it_has(policy: str, nominated: str, other: Pod, want: str):
     case = Case(one_pod_nodes("a"), [other], make_pod("p").priority(HIGH))
     assert eligibility(case.pod, policy, nominated, case.judge(case.encoded()), case.on) == want
 
@@ -280,7 +284,7 @@ def test_a_pod_waits_for_the_victims_it_has(policy: str, nominated: str, other: 
 
 def fits(case: Case, node: str, away: set[str], kept: Sequence[tuple[str, Pod]]) -> bool:
     for extra in ([pod for at, pod in kept if at == node], []):
-        pods = [other.pod for other in case.others if other.pod.name not in away]
+        pods = [other for other in case.others if other.name not in away]
         pods += [replace(pod, bound_to=node) for pod in extra]
         encoded = encode(Snapshot(nodes=tuple(case.nodes), pods=(*pods, case.pod)))
         mask = filters.judge(encoded, encoded.class_of(case.pod))[0]
@@ -292,32 +296,32 @@ def fits(case: Case, node: str, away: set[str], kept: Sequence[tuple[str, Pod]])
 def slow(case: Case, budgets: Sequence[DisruptionBudget], kept: Sequence[tuple[str, Pod]]) -> dict[str, tuple]:
     found = {}
     for node, rejection in case.judge(case.encoded()).items():
-        potential = [other for other in case.on(node) if other.pod.priority < case.pod.priority]
-        away = {other.pod.name for other in potential}
+        potential = [other for other in case.on(node) if other.priority < case.pod.priority]
+        away = {other.name for other in potential}
         if not rejection.is_resolvable or not potential or not fits(case, node, away, kept):
             continue
-        potential.sort(key=lambda other: (-other.pod.priority, other.started))
-        breaks = violating([other.pod for other in potential], budgets)
+        potential.sort(key=lambda other: (-other.priority, other.started))
+        breaks = violating(potential, budgets)
         num_violations, victims = 0, []
         for turn in (True, False):
             for other, is_violating in zip(potential, breaks, strict=True):
                 if is_violating is not turn:
                     continue
-                if fits(case, node, away - {other.pod.name}, kept):
-                    away.discard(other.pod.name)
+                if fits(case, node, away - {other.name}, kept):
+                    away.discard(other.name)
                 else:
                     victims.append(other)
                     num_violations += is_violating
         if victims:
-            top = max(victim.pod.priority for victim in victims)
+            top = max(victim.priority for victim in victims)
             found[node] = (
                 num_violations,
                 top,
-                sum(victim.pod.priority + 2**31 for victim in victims),
+                sum(victim.priority + 2**31 for victim in victims),
                 len(victims),
-                -min(victim.started for victim in victims if victim.pod.priority == top),
+                -min(victim.started for victim in victims if victim.priority == top),
                 node,
-                {victim.pod.name for victim in victims},
+                {victim.name for victim in victims},
             )
     return found
 
@@ -363,7 +367,7 @@ def test_random_clusters_agree_with_the_slow_twin(kind: str):
         outcomes[found.node is None] += 1
         if best is not None:
             assert found.node == best[5]
-            assert {victim.pod.name for victim in found.victims} == want[best[5]][6]
+            assert {victim.name for victim in found.victims} == want[best[5]][6]
             assert found.num_violations == best[0]
     assert outcomes[False] >= 5
 

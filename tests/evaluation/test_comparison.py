@@ -11,7 +11,7 @@ from longshore.evaluation import comparison
 from longshore.evaluation.base import Bound
 from longshore.evaluation.comparison import Comparison, Row, compare, compare_traces
 from longshore.evaluation.metrics import METRICS
-from longshore.evaluation.series import Series, as_chooser, simulate_trace
+from longshore.evaluation.series import Series, as_policy, simulate_trace
 from longshore.simulator.params import compile_trace
 from longshore.workloads.build import build_workload
 
@@ -100,7 +100,7 @@ def test_wrong_calls_are_refused() -> None:
     with pytest.raises(InputError, match="no policies"):
         compare("test1", [])
     with pytest.raises(InputError, match="`first-fit` twice"):
-        compare("test1", ["first-fit", as_chooser("first-fit")])
+        compare("test1", ["first-fit", as_policy("first-fit")])
     with pytest.raises(InputError, match="0 seeds"):
         compare("test1", ["first-fit"], seeds=0)
     with pytest.raises(InputError, match="did you mean `kube-default`"):

@@ -10,7 +10,7 @@ from longshore.core.words.trace import Create, Trace
 from longshore.evaluation.metrics import METRICS, make_runs, measure_all, render_table
 from longshore.simulator.params import Kind, compile_trace
 from longshore.simulator.rollout import Measured
-from longshore.simulator.state import Outcome
+from longshore.simulator.state import StepTaken
 from support.builders import make_node, make_pod
 
 DOCS = Path(__file__).parents[2] / "docs" / "concepts" / "metrics.md"
@@ -28,7 +28,7 @@ def row(*values: float, dtype: type = np.float64) -> Array:
 
 def measured() -> Measured:
     """Four pods: on a; on b though a had room; nowhere; on a beyond the limit. Then a retry after the end."""
-    outcome = Outcome(
+    outcome = StepTaken(
         kind=row(Kind.CREATE, Kind.CREATE, Kind.CREATE, Kind.CREATE, Kind.RETRY, Kind.IDLE, dtype=np.int32),
         time=row(10.0, 12.0, 14.0, 15.0, 25.0, 25.0),
         pod=row(0, 1, 2, 3, 2, 0, dtype=np.int32),
@@ -95,7 +95,7 @@ def test_switching_a_node_on_is_right_where_none_that_is_on_has_room() -> None:
 
 def test_runs_are_measured_each_for_itself() -> None:
     one = measured()
-    several = Measured(Outcome(*map(_repeated, one.outcome)), *(_repeated(leaf) for leaf in one[1:]))
+    several = Measured(StepTaken(*map(_repeated, one.outcome)), *(_repeated(leaf) for leaf in one[1:]))
     several.reward[1, 2] *= 2
     found = measure_all(make_runs([compile_trace(TRACE)] * 3, several))
     assert found["reward"].tolist() == [[7.0, 7.0, 7.0], [7.0, 7.0, 14.0]]
@@ -120,7 +120,7 @@ def test_what_is_not_defined_is_nan() -> None:
 def test_a_trace_of_one_moment_is_measured_at_its_end() -> None:
     moment = Trace(TRACE.nodes, tuple(Create(10.0, event.pod) for event in TRACE.events[:2]))  # type: ignore[union-attr]
     one = measured()
-    outcome = Outcome(*(leaf[:, :, :2] for leaf in one.outcome))._replace(time=row(10.0, 10.0))
+    outcome = StepTaken(*(leaf[:, :, :2] for leaf in one.outcome))._replace(time=row(10.0, 10.0))
     short = Measured(outcome, *(leaf[:, :, :2] for leaf in one[1:]))
     found = measure_all(make_runs([compile_trace(moment)], short))
     assert found["active_nodes"][0, 0] == 2.0 and found["kwh"][0, 0] == 0.0

@@ -8,7 +8,7 @@ import pytest
 from longshore.core.words.snapshot import Controller, Namespace
 from longshore.kube import wire
 from longshore.kube.cache import Cache, ContextChange, NodeChange, PodChange, PodCondition
-from longshore.kube.reflector import Batch, Event, Stage, Unreadable
+from longshore.kube.reflector import Event, Stage, Unreadable, WatchBatch
 from longshore.kube.resources import DISRUPTION_BUDGETS, NAMESPACES, NODES, PODS, REPLICA_SETS, RESOURCES, Resource
 
 
@@ -27,14 +27,14 @@ def node(name: str, version: int, cpu: str = "4", **meta: Any) -> wire.Node:
 
 
 def listed(cache: Cache, resource: Resource, *objects: Any, version: int = 100) -> list[Any]:
-    changes = cache.apply(Batch(resource, Stage.LIST_BEGINS))
+    changes = cache.apply(WatchBatch(resource, Stage.LIST_BEGINS))
     for thing in objects:
-        changes += cache.apply(Batch(resource, Stage.LIST, [Event("ADDED", thing)]))
-    return changes + cache.apply(Batch(resource, Stage.LIST_ENDS, resource_version=str(version)))
+        changes += cache.apply(WatchBatch(resource, Stage.LIST, [Event("ADDED", thing)]))
+    return changes + cache.apply(WatchBatch(resource, Stage.LIST_ENDS, resource_version=str(version)))
 
 
 def watched(cache: Cache, resource: Resource, kind: str, thing: Any) -> list[Any]:
-    return cache.apply(Batch(resource, Stage.WATCH, [Event(kind, thing)]))
+    return cache.apply(WatchBatch(resource, Stage.WATCH, [Event(kind, thing)]))
 
 
 def names(cache: Cache) -> list[str]:
@@ -52,8 +52,8 @@ def test_cache_is_synced_when_every_list_has_ended() -> None:
 
 def test_cache_is_not_synced_by_half_a_list() -> None:
     cache = Cache()
-    cache.apply(Batch(NODES, Stage.LIST_BEGINS))
-    cache.apply(Batch(NODES, Stage.LIST, [Event("ADDED", node("a", 1))]))
+    cache.apply(WatchBatch(NODES, Stage.LIST_BEGINS))
+    cache.apply(WatchBatch(NODES, Stage.LIST, [Event("ADDED", node("a", 1))]))
     assert not cache.is_synced("Node")
 
 
@@ -113,8 +113,8 @@ def test_a_list_drops_what_is_not_in_it() -> None:
 def test_a_list_that_was_broken_off_drops_nothing() -> None:
     cache = Cache()
     listed(cache, PODS, pod("a", 1), pod("b", 2))
-    cache.apply(Batch(PODS, Stage.LIST_BEGINS))
-    cache.apply(Batch(PODS, Stage.LIST, [Event("ADDED", pod("a", 1))]))
+    cache.apply(WatchBatch(PODS, Stage.LIST_BEGINS))
+    cache.apply(WatchBatch(PODS, Stage.LIST, [Event("ADDED", pod("a", 1))]))
     assert names(cache) == ["a", "b"]
     listed(cache, PODS, pod("b", 2), version=200)
     assert names(cache) == ["b"]
@@ -148,7 +148,7 @@ def test_the_dead_do_not_return_after_a_bookmark_either() -> None:
     cache = Cache()
     watched(cache, PODS, "ADDED", pod("a", 10))
     watched(cache, PODS, "DELETED", pod("a", 12))
-    cache.apply(Batch(PODS, Stage.WATCH, resource_version="20"))
+    cache.apply(WatchBatch(PODS, Stage.WATCH, resource_version="20"))
     assert watched(cache, PODS, "MODIFIED", pod("a", 11)) == []
     assert watched(cache, PODS, "ADDED", pod("a", 21, uid="v")) != []
 
@@ -158,7 +158,7 @@ def test_a_bookmark_ends_the_memory_of_deletions() -> None:
     for i in range(100):
         watched(cache, PODS, "ADDED", pod(f"p{i}", 2 * i + 1))
         watched(cache, PODS, "DELETED", pod(f"p{i}", 2 * i + 2))
-    cache.apply(Batch(PODS, Stage.WATCH, resource_version="300"))
+    cache.apply(WatchBatch(PODS, Stage.WATCH, resource_version="300"))
     assert cache._stores["Pod"].deleted == {}
 
 

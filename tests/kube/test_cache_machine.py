@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from longshore.kube import wire
 from longshore.kube.cache import Cache, Change, PodChange
-from longshore.kube.reflector import Batch, Event, Stage
+from longshore.kube.reflector import Event, Stage, WatchBatch
 from longshore.kube.resources import PODS
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -27,10 +27,10 @@ class Deliveries(RuleBasedStateMachine):
         self.heard: list[Event] = []
         self.cache = Cache()
         self.consumer: dict[str, PodChange] = {}
-        self._apply(Batch(PODS, Stage.LIST_BEGINS))
-        self._apply(Batch(PODS, Stage.LIST_ENDS, resource_version="10"))
+        self._apply(WatchBatch(PODS, Stage.LIST_BEGINS))
+        self._apply(WatchBatch(PODS, Stage.LIST_ENDS, resource_version="10"))
 
-    def _apply(self, batch: Batch) -> None:
+    def _apply(self, batch: WatchBatch) -> None:
         for change in self.cache.apply(batch):
             self._consume(change)
 
@@ -69,18 +69,18 @@ class Deliveries(RuleBasedStateMachine):
     def deliver_any(self, data: st.DataObject) -> None:
         chosen = self.on_the_way.pop(data.draw(st.integers(0, len(self.on_the_way) - 1)))
         self.heard.append(chosen)
-        self._apply(Batch(PODS, Stage.WATCH, [chosen]))
+        self._apply(WatchBatch(PODS, Stage.WATCH, [chosen]))
 
     @precondition(lambda self: self.heard)
     @rule(data=st.data())
     def deliver_again(self, data: st.DataObject) -> None:
-        self._apply(Batch(PODS, Stage.WATCH, [data.draw(st.sampled_from(self.heard))]))
+        self._apply(WatchBatch(PODS, Stage.WATCH, [data.draw(st.sampled_from(self.heard))]))
 
     @rule()
     def bookmark(self) -> None:
         """A bookmark comes when all before it was sent."""
         self._drain()
-        self._apply(Batch(PODS, Stage.WATCH, resource_version=str(self.version)))
+        self._apply(WatchBatch(PODS, Stage.WATCH, resource_version=str(self.version)))
 
     @rule(is_broken_off=st.booleans(), data=st.data())
     def list_anew(self, is_broken_off: bool, data: st.DataObject) -> None:
@@ -88,13 +88,13 @@ class Deliveries(RuleBasedStateMachine):
         self.heard += self.on_the_way
         self.on_the_way.clear()
         if is_broken_off:
-            self._apply(Batch(PODS, Stage.LIST_BEGINS))
+            self._apply(WatchBatch(PODS, Stage.LIST_BEGINS))
             for name in sorted(self.truth)[: data.draw(st.integers(0, 2))]:
-                self._apply(Batch(PODS, Stage.LIST, [Event("ADDED", self.truth[name])]))
-        self._apply(Batch(PODS, Stage.LIST_BEGINS))
+                self._apply(WatchBatch(PODS, Stage.LIST, [Event("ADDED", self.truth[name])]))
+        self._apply(WatchBatch(PODS, Stage.LIST_BEGINS))
         for name in sorted(self.truth):
-            self._apply(Batch(PODS, Stage.LIST, [Event("ADDED", self.truth[name])]))
-        self._apply(Batch(PODS, Stage.LIST_ENDS, resource_version=str(self.version)))
+            self._apply(WatchBatch(PODS, Stage.LIST, [Event("ADDED", self.truth[name])]))
+        self._apply(WatchBatch(PODS, Stage.LIST_ENDS, resource_version=str(self.version)))
         self._agree()
 
     @invariant()
@@ -111,7 +111,7 @@ class Deliveries(RuleBasedStateMachine):
         self._agree()
 
     def _drain(self) -> None:
-        self._apply(Batch(PODS, Stage.WATCH, self.on_the_way))
+        self._apply(WatchBatch(PODS, Stage.WATCH, self.on_the_way))
         self.heard += self.on_the_way
         self.on_the_way = []
 

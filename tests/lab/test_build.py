@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, LongshoreError, UnknownNameError
+from longshore.store.location import CACHE_VARIABLE
 from longshore_lab import build
 
 UPSTREAM_ETCD = "go.etcd.io/etcd/server/v3 v3.4.5"
@@ -39,7 +40,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "oracle" / "main.go").write_text("package main\n")
     (folder / "oracle" / "main_test.go").write_text("package main\n")
     monkeypatch.setattr(build, "SOURCE", folder)
-    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     return folder
 
 
@@ -65,21 +66,6 @@ def calls(tools: Path) -> list[str]:
 
 def built_files(target: Path) -> list[str]:
     return sorted(path.name for path in target.parent.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("variables", "want"),
-    [
-        pytest.param({"LONGSHORE_CACHE": "/ours", "XDG_CACHE_HOME": "/xdg"}, "/ours", id="our own variable first"),
-        pytest.param({"XDG_CACHE_HOME": "/xdg"}, "/xdg/longshore", id="then the desktop's"),
-        pytest.param({"XDG_CACHE_HOME": "", "HOME": "/me"}, "/me/.cache/longshore", id="then the home folder"),
-    ],
-)
-def test_the_cache_folder(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], want: str) -> None:
-    monkeypatch.delenv(build.CACHE_VARIABLE, raising=False)
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert build.cache_folder() == Path(want)
 
 
 @pytest.mark.parametrize("name", ["go.mod", "go.sum", "oracle/main.go", "oracle/new.go"])

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from longshore.core.arrays.features import FEATURES, PLUGIN
-from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle import Bundle
 from longshore_lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
-from longshore_lab.speed.inference import random_policy
+from longshore_lab.speed.inference import random_bundle
 
 
 @pytest.fixture
-def policy() -> Policy:
-    return random_policy(("node_cpu_used", "after_memory_used", "spread_crowding", "latency"))
+def policy() -> Bundle:
+    return random_bundle(("node_cpu_used", "after_memory_used", "spread_crowding", "latency"))
 
 
 def small_case(**pod: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def test_plugin_features_are_those_of_the_table() -> None:
     assert "next_cpu" not in PLUGIN_FEATURES
 
 
-def test_answer_names_nodes_in_the_order_of_names(policy: Policy) -> None:
+def test_answer_names_nodes_in_the_order_of_names(policy: Bundle) -> None:
     found = answer(small_case(), {"random": policy})
 
     assert found is not None
@@ -53,19 +53,19 @@ def test_answer_names_nodes_in_the_order_of_names(policy: Policy) -> None:
     assert found["choices"] == {"random": "a"}
 
 
-def test_answer_reads_readings(policy: Policy) -> None:
+def test_answer_reads_readings(policy: Bundle) -> None:
     found = answer(small_case() | {"readings": {"b": {"latency_ms": 25.0}}}, {"random": policy})
 
     assert found is not None
     assert found["features"]["latency"] == [0.0, 0.5]
 
 
-def test_answer_leaves_columns_of_zeros_out(policy: Policy) -> None:
+def test_answer_leaves_columns_of_zeros_out(policy: Bundle) -> None:
     found = answer(small_case(), {"random": policy})
 
     assert found is not None
     assert "node_cpu_used" not in found["features"]
 
 
-def test_answer_is_none_where_no_node_is_feasible(policy: Policy) -> None:
+def test_answer_is_none_where_no_node_is_feasible(policy: Bundle) -> None:
     assert answer(small_case(nodeSelector={"disk": "none"}), {"random": policy}) is None

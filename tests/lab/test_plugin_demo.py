@@ -6,16 +6,16 @@ from pathlib import Path
 
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.live.recording import Bound
+from longshore.live.recording import PodBound
 from longshore.live.workload.ground import Wishes
-from longshore.live.workload.run import Run, run_workload
+from longshore.live.workload.run import RunOptions, run_workload
 from longshore.policies.bundle_folder import write_folder
 from longshore.workloads.build import build_workload
 from longshore_lab import build
 from longshore_lab.live_demo import OWN
 from longshore_lab.plugin_demo import Accidents, ranked, ranking
 from longshore_lab.plugin_process import PROGRAM
-from longshore_lab.proof.plugin_bundles import packing_policy
+from longshore_lab.proof.plugin_bundles import packing_bundle
 from support.local_cluster import running_cluster
 
 
@@ -24,16 +24,16 @@ def test_pods_are_placed_before_and_after_the_bundle_and_the_process_are_lost(
 ) -> None:
     require_component(PROGRAM, build.BUILD_COMMAND, build.program_path(PROGRAM).is_file())
     trace = build_workload("test1", {"pods": 4, "cycles": 2}).trace(0)
-    run = Run(Wishes("demo", 0, OWN, makes_nodes=True), 10.0, trace.end or 0.0)
+    run = RunOptions(Wishes("demo", 0, OWN, makes_nodes=True), 10.0, trace.end or 0.0)
     bundle = tmp_path / "bundle"
-    write_folder(bundle, packing_policy())
+    write_folder(bundle, packing_bundle())
     told: list[str] = []
     with running_cluster(nodes=0, has_scheduler=False) as cluster:
 
         async def play(accidents: Accidents) -> int:
             async with Client(load_identity(cluster.kubeconfig)) as client:
                 observed = await run_workload(client, trace, run, stop=asyncio.Event(), show=accidents.watch)
-            return sum(isinstance(one, Bound) for one in observed.recording.happened)
+            return sum(isinstance(one, PodBound) for one in observed.recording.happened)
 
         with ranking(cluster, bundle) as process:
             with Accidents(process, bundle, told.append) as accidents:

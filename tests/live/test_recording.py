@@ -8,9 +8,9 @@ import pytest
 from longshore.core.words.node import NodeReadings
 from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.kube import wire
-from longshore.kube.reflector import Batch, Event, Stage
+from longshore.kube.reflector import Event, Stage, WatchBatch
 from longshore.kube.resources import NODES, REPLICA_SETS, Resource
-from longshore.live.recording import WATCHED, Bound, Gone, Recorder, Scope
+from longshore.live.recording import WATCHED, PodBound, PodGone, Recorder, Scope
 
 PODS = next(resource for resource in WATCHED if resource.kind == "Pod")
 
@@ -57,14 +57,14 @@ class Cluster:
     def start(self, *there: tuple[Resource, Any]) -> None:
         for resource in WATCHED:
             events = [Event("ADDED", found) for kind, found in there if kind is resource]
-            self.recorder.take(Batch(resource, Stage.LIST_BEGINS), 0.0)
-            self.recorder.take(Batch(resource, Stage.LIST, events), 0.0)
-            self.recorder.take(Batch(resource, Stage.LIST_ENDS, resource_version=str(self._version)), 0.0)
+            self.recorder.take(WatchBatch(resource, Stage.LIST_BEGINS), 0.0)
+            self.recorder.take(WatchBatch(resource, Stage.LIST, events), 0.0)
+            self.recorder.take(WatchBatch(resource, Stage.LIST_ENDS, resource_version=str(self._version)), 0.0)
         assert self.recorder.is_synced()
         self.recorder.start()
 
     def say(self, time: float, kind: str, resource: Resource, found: Any) -> None:
-        self.recorder.take(Batch(resource, Stage.WATCH, [Event(kind, found)]), time)
+        self.recorder.take(WatchBatch(resource, Stage.WATCH, [Event(kind, found)]), time)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_pod_is_created_bound_and_deleted(cluster: Cluster) -> None:
     create, *rest = recording.happened
     assert isinstance(create, Create)
     assert (create.time, create.pod.key) == (1.0, "shop/web")
-    assert rest == [Bound(1.25, "shop/web", "worker-1"), Gone(9.0, "shop/web", is_finished=False)]
+    assert rest == [PodBound(1.25, "shop/web", "worker-1"), PodGone(9.0, "shop/web", is_finished=False)]
     assert recording.trace.events == (create, Delete(9.0, "shop/web"))
     assert recording.trace.end == 10.0
 

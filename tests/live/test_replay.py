@@ -7,7 +7,7 @@ import pytest
 from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Create, Delete, LatencyChange, Trace
 from longshore.evaluation.series import Series, simulate_trace
-from longshore.live.recording import Bound, Gone, Happened, Recording
+from longshore.live.recording import Happened, PodBound, PodGone, Recording
 from longshore.live.replay import replay, waiting_seconds
 from longshore.workloads.build import build_workload
 
@@ -27,9 +27,9 @@ def observed_as_simulated(trace: Trace, simulated: Series, delay: float = 0.0) -
             case Create(time, pod):
                 node = nodes[pod.key]
                 assert node is not None
-                happened += [event, Bound(time + delay, pod.key, node)]
+                happened += [event, PodBound(time + delay, pod.key, node)]
             case Delete(time, key):
-                happened.append(Gone(time, key, is_finished=False))
+                happened.append(PodGone(time, key, is_finished=False))
             case LatencyChange():
                 happened.append(event)
     return Recording(trace, tuple(sorted(happened, key=lambda one: one.time)))

@@ -9,7 +9,7 @@ import pytest
 from longshore.core.words.errors import InputError, LongshoreError
 from longshore.policies import bundle_folder as module
 from longshore.policies.bundle_folder import find_bundles, read_files, read_folder, write_files, write_folder
-from support.bundle_samples import make_dial, make_policy
+from support.bundle_samples import make_bundle, make_dial
 
 
 def files_of(folder: Path) -> list[str]:
@@ -17,14 +17,14 @@ def files_of(folder: Path) -> list[str]:
 
 
 def test_a_bundle_is_three_files_that_read_back(tmp_path: Path):
-    write_folder(tmp_path / "runs" / "mine", make_policy())
+    write_folder(tmp_path / "runs" / "mine", make_bundle())
     assert files_of(tmp_path / "runs" / "mine") == ["README.md", "policy.json", "weights.safetensors"]
     assert files_of(tmp_path / "runs") == ["mine"]
     assert read_folder(tmp_path / "runs" / "mine").name == "sample"
 
 
 def test_a_bundle_is_replaced_whole(tmp_path: Path):
-    write_folder(tmp_path / "mine", make_policy())
+    write_folder(tmp_path / "mine", make_bundle())
     write_folder(tmp_path / "mine", make_dial(name="second"))
     assert read_folder(tmp_path / "mine").name == "second"
     assert files_of(tmp_path / "mine") == ["README.md", "policy.json", "weights.safetensors"]
@@ -32,13 +32,13 @@ def test_a_bundle_is_replaced_whole(tmp_path: Path):
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path):
-    write_folder(tmp_path, make_policy())
+    write_folder(tmp_path, make_bundle())
     assert read_folder(tmp_path).name == "sample"
 
 
 def test_a_name_that_no_folder_can_have_is_a_sentence(tmp_path: Path):
     with pytest.raises(InputError, match="File name too long"):
-        write_folder(tmp_path / ("x" * 300), make_policy())
+        write_folder(tmp_path / ("x" * 300), make_bundle())
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
@@ -48,33 +48,33 @@ def test_what_is_no_bundle_is_left_alone(tmp_path: Path, is_folder: bool):
     text.parent.mkdir(exist_ok=True)
     text.write_text("years of work")
     with pytest.raises(InputError, match="exists and holds more"):
-        write_folder(target, make_policy())
+        write_folder(target, make_bundle())
     assert text.read_text() == "years of work"
 
 
 def test_a_bundle_beside_other_files_is_left_alone(tmp_path: Path):
-    write_folder(tmp_path, make_policy())
+    write_folder(tmp_path, make_bundle())
     (tmp_path / "checkpoint").write_text("hours of work")
     with pytest.raises(InputError, match="holds more than a bundle"):
-        write_folder(tmp_path, make_policy(name="second"))
+        write_folder(tmp_path, make_bundle(name="second"))
     assert read_folder(tmp_path).name == "sample"
 
 
 def test_a_failure_leaves_the_old_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    write_folder(tmp_path / "mine", make_policy())
+    write_folder(tmp_path / "mine", make_bundle())
 
     def fail(_path: Path, _data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "_write", fail)
     with pytest.raises(LongshoreError, match="No space left"):
-        write_folder(tmp_path / "mine", make_policy(name="second"))
+        write_folder(tmp_path / "mine", make_bundle(name="second"))
     assert read_folder(tmp_path / "mine").name == "sample"
     assert files_of(tmp_path) == ["mine"]
 
 
 def test_a_failed_exchange_puts_the_old_bundle_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    write_folder(tmp_path / "mine", make_policy())
+    write_folder(tmp_path / "mine", make_bundle())
     rename = Path.rename
 
     def fail(path: Path, target: Path) -> Path:
@@ -85,7 +85,7 @@ def test_a_failed_exchange_puts_the_old_bundle_back(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Path, "rename", fail)
     monkeypatch.setattr(module, "_exchange", lambda *_: False)
     with pytest.raises(LongshoreError, match="Input/output error"):
-        write_folder(tmp_path / "mine", make_policy(name="second"))
+        write_folder(tmp_path / "mine", make_bundle(name="second"))
     assert read_folder(tmp_path / "mine").name == "sample"
     assert files_of(tmp_path) == ["mine"]
 
@@ -95,10 +95,10 @@ import os, signal, sys, warnings
 from pathlib import Path
 from longshore.core.words.errors import InputError
 from longshore.policies import bundle_folder
-from support.bundle_samples import make_policy
+from support.bundle_samples import make_bundle
 
 target, can_exchange = Path(sys.argv[1]) / "mine", sys.argv[2] == "True"
-new = make_policy(name="second")
+new = make_bundle(name="second")
 if not can_exchange:
     bundle_folder._exchange = lambda *_: False
 
@@ -118,7 +118,7 @@ def write(last):
 
 warnings.simplefilter("ignore")  # of threads that numpy has
 for last in range(200):
-    bundle_folder.write_folder(target, make_policy(name="first"))
+    bundle_folder.write_folder(target, make_bundle(name="first"))
     child = os.fork() or write(last)
     is_killed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     try:
@@ -156,7 +156,7 @@ def test_where_folders_cannot_change_places_the_message_says_where_the_old_bundl
 
 @pytest.mark.parametrize(("name", "size"), [("policy.json", 1024**2), ("weights.safetensors", 64 * 1024**2)])
 def test_a_file_over_the_limit_is_not_even_read(tmp_path: Path, name: str, size: int, monkeypatch: pytest.MonkeyPatch):
-    write_folder(tmp_path / "mine", make_policy())
+    write_folder(tmp_path / "mine", make_bundle())
     with (tmp_path / "mine" / name).open("r+b") as file:
         file.truncate(size + 1)
     monkeypatch.setattr(module, "read_bundle", lambda _files: pytest.fail("it was read"))
@@ -165,7 +165,7 @@ def test_a_file_over_the_limit_is_not_even_read(tmp_path: Path, name: str, size:
 
 
 def test_a_refusal_names_the_folder_and_says_what_to_do(tmp_path: Path):
-    write_folder(tmp_path / "mine", make_policy())
+    write_folder(tmp_path / "mine", make_bundle())
     (tmp_path / "mine" / "weights.safetensors").unlink()
     with pytest.raises(InputError, match=r"mine`: the bundle has no `weights\.safetensors`") as caught:
         read_folder(tmp_path / "mine")
@@ -182,7 +182,7 @@ def test_what_is_no_folder_is_refused(tmp_path: Path):
 
 def test_bundles_are_found_below_a_folder(tmp_path: Path):
     for name in ("b", "a/deep", ".hidden/c"):
-        write_folder(tmp_path / name, make_policy())
+        write_folder(tmp_path / name, make_bundle())
     (tmp_path / "empty").mkdir()
     assert find_bundles(tmp_path) == [tmp_path / "a" / "deep", tmp_path / "b"]
     assert find_bundles(tmp_path / "b") == [tmp_path / "b"]
@@ -191,7 +191,7 @@ def test_bundles_are_found_below_a_folder(tmp_path: Path):
 
 
 def test_files_are_read_and_written_as_they_are(tmp_path: Path):
-    write_folder(tmp_path / "first", make_policy())
+    write_folder(tmp_path / "first", make_bundle())
     (tmp_path / "first" / "README.md").write_text("by hand")
     files = read_files(tmp_path / "first")
     write_files(tmp_path / "second", files)
@@ -200,7 +200,7 @@ def test_files_are_read_and_written_as_they_are(tmp_path: Path):
 
 
 def test_files_of_a_bundle_that_is_refused_are_not_given(tmp_path: Path):
-    write_folder(tmp_path / "mine", make_policy())
+    write_folder(tmp_path / "mine", make_bundle())
     (tmp_path / "mine" / "weights.safetensors").write_bytes(b"none")
     with pytest.raises(InputError, match=r"bundle `.*mine`: .*cut off"):
         read_files(tmp_path / "mine")

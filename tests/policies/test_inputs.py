@@ -19,7 +19,7 @@ from longshore.core.network.forward import POD_KINDS, Inputs, Op
 from longshore.core.words.snapshot import Service
 from longshore.policies import REGISTRY
 from longshore.policies.inputs import Reads, load, places, pod_kind, policy_inputs, with_rows
-from support import jax_arrays as jax_support
+from support import jax_arrays
 from support.builders import make_node, make_pod, make_snapshot
 from support.uniform import device_clusters, oracle_clusters
 
@@ -64,7 +64,7 @@ def test_places_are_equal_in_numpy_and_jax(dtype: Any):
     scores = draw.integers(0, 12, (50, 13)).astype(dtype)
     feasible = draw.random((50, 13)) < 0.7
     want = np.stack([places(s, f) for s, f in zip(scores, feasible, strict=True)])
-    np.testing.assert_array_equal(compiled(jax_support.to_jax(scores), jax_support.to_jax(feasible)), want)
+    np.testing.assert_array_equal(compiled(jax_arrays.to_jax(scores), jax_arrays.to_jax(feasible)), want)
 
 
 @pytest.mark.parametrize("name", list(REGISTRY.table))
@@ -94,9 +94,9 @@ def test_inputs_are_equal_in_numpy_and_jax(prior: str | None):
     for cluster in device_clusters(16):
         arrays, pod_class = cluster.uniform, np.asarray(cluster.pod_class)
         want = policy_inputs(arrays, pod_class, filters.feasible(arrays, pod_class), FEATURES, heuristic, preference)
-        found = compiled(jax_support.to_jax(arrays), pod_class)
+        found = compiled(jax_arrays.to_jax(arrays), pod_class)
         np.testing.assert_allclose(found.rows, want.rows, atol=1e-6)
-        jax_support.assert_same_trees(found._replace(rows=0), want._replace(rows=0))
+        jax_arrays.assert_same_trees(found._replace(rows=0), want._replace(rows=0))
 
 
 @pytest.mark.parametrize("kind", ["app", "pod_kind", "load"])
@@ -229,7 +229,7 @@ def test_gpus_and_cpu_of_nodes_that_are_not_there_do_not_count():
 def test_the_kind_is_by_the_gpu_that_the_pod_wants(count: int, milli: int, want: str):
     pod = make_pod("p").gpu(count, milli) if count else make_pod("p")
     arrays = encode(make_snapshot(make_node("a").gpu(8), pod)).arrays
-    for one in (arrays, jax_support.to_jax(arrays)):
+    for one in (arrays, jax_arrays.to_jax(arrays)):
         assert POD_KINDS[int(np.argmax(pod_kind(one, np.asarray(0))))] == want
 
 

@@ -14,30 +14,30 @@ from longshore.core.arrays.features import feature_specs
 from longshore.core.arrays.gpu import take_fullest
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
-from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle import Bundle, Envelope
 from longshore.core.network.bundle_files import read_bundle, write_bundle
 from longshore.core.network.forward import Op, forward
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.policies import REGISTRY
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy, choose_node
 from longshore.policies.inputs import policy_inputs
 from longshore.policies.learned import learned
-from support import jax_arrays as jax_support
+from support import jax_arrays
 from support.builders import make_node, make_pod, make_snapshot
 from support.bundle_samples import (
     FEATURES,
     OWN_FEATURES,
+    make_bundle,
     make_by_load,
     make_dial,
     make_fixed,
     make_hybrid,
     make_own,
-    make_policy,
 )
 from support.uniform import PADDED_NODES, Cluster, device_clusters
 
 SAMPLES = [
-    pytest.param(make_policy(), id="plain"),
+    pytest.param(make_bundle(), id="plain"),
     pytest.param(make_hybrid("energy-latency"), id="hybrid"),
     pytest.param(make_dial(), id="with a preference"),
     pytest.param(make_fixed(PADDED_NODES), id="of fixed size"),
@@ -53,13 +53,13 @@ BENT_BY_LOAD = (
 )
 
 
-def score(heuristic: Heuristic, cluster: Cluster) -> Any:
+def score(heuristic: Policy, cluster: Cluster) -> Any:
     arrays, pod_class = cluster.uniform, np.asarray(cluster.pod_class)
     return heuristic.score(arrays, pod_class, filters.feasible(arrays, pod_class))
 
 
 def test_scores_are_those_of_the_network():
-    policy, cluster = make_policy(), device_clusters(1)[0]
+    policy, cluster = make_bundle(), device_clusters(1)[0]
     arrays, pod_class = cluster.uniform, np.asarray(cluster.pod_class)
     feasible = filters.feasible(arrays, pod_class)
     inputs = policy_inputs(arrays, pod_class, feasible, FEATURES, None, np.zeros(0))
@@ -71,7 +71,7 @@ def test_scores_are_those_of_the_network():
 
 
 @pytest.mark.parametrize("policy", SAMPLES)
-def test_numpy_and_jax_score_alike(policy: Policy):
+def test_numpy_and_jax_score_alike(policy: Bundle):
     heuristic = learned(policy)
 
     @jax.jit
@@ -79,13 +79,13 @@ def test_numpy_and_jax_score_alike(policy: Policy):
         return heuristic.score(arrays, pod_class, filters.feasible(arrays, pod_class))
 
     for cluster in device_clusters(16):
-        found = compiled(jax_support.to_jax(cluster.uniform), np.asarray(cluster.pod_class))
+        found = compiled(jax_arrays.to_jax(cluster.uniform), np.asarray(cluster.pod_class))
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, score(heuristic, cluster), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("policy", SAMPLES)
-def test_a_reloaded_policy_scores_the_same_bits(policy: Policy):
+def test_a_reloaded_policy_scores_the_same_bits(policy: Bundle):
     again = learned(read_bundle(write_bundle(policy)))
     for cluster in device_clusters(8):
         assert score(again, cluster).tobytes() == score(learned(policy), cluster).tobytes()
@@ -123,7 +123,7 @@ def test_a_network_of_fixed_size_refuses_other_clusters():
 
 def test_only_networks_of_fixed_size_depend_on_the_order_of_nodes():
     assert learned(make_fixed(4)).is_order_dependent
-    assert not learned(make_policy()).is_order_dependent
+    assert not learned(make_bundle()).is_order_dependent
 
 
 def test_a_prior_that_is_not_installed_is_refused():
@@ -133,12 +133,14 @@ def test_a_prior_that_is_not_installed_is_refused():
 
 @pytest.mark.parametrize("may_defer", [False, True])
 def test_a_reloaded_policy_defers_if_it_may(may_defer: bool):
-    lowered = make_policy().tensors | {"b2": np.full(1, -1e3, np.float32)}
-    heuristic = learned(read_bundle(write_bundle(make_policy(tensors=lowered, may_defer=may_defer))))
+    lowered = make_bundle().tensors | {"b2": np.full(1, -1e3, np.float32)}
+    policy = learned(read_bundle(write_bundle(make_bundle(tensors=lowered, may_defer=may_defer))))
     for cluster in device_clusters(4):
-        feasible = filters.feasible(cluster.uniform, np.asarray(cluster.pod_class))
-        node = int(heuristic.choose(cluster.uniform, score(heuristic, cluster), feasible))
-        assert (node >= 0) == (feasible.any() and not may_defer)
+        pod_class = np.asarray(cluster.pod_class)
+        feasible = filters.feasible(cluster.uniform, pod_class)
+        assert (choose_node(policy, cluster.uniform, pod_class, feasible).node >= 0) == (
+            feasible.any() and not may_defer
+        )
 
 
 def test_a_policy_of_the_nodes_own_rows_looks_at_one_node_at_a_time():
@@ -150,21 +152,21 @@ def test_a_policy_of_the_nodes_own_rows_looks_at_one_node_at_a_time():
 @pytest.mark.parametrize(
     "policy",
     [
-        pytest.param(make_policy(), id="pools over nodes"),
+        pytest.param(make_bundle(), id="pools over nodes"),
         pytest.param(make_hybrid("fgd"), id="corrects a heuristic"),
         pytest.param(make_own(features=feature_specs((*OWN_FEATURES[1:], "gpu_size"))), id="reads others' sizes"),
         pytest.param(make_own(may_defer=True), id="may defer"),
         pytest.param(make_by_load(ops=BENT_BY_LOAD), id="bends what depends on the load"),
     ],
 )
-def test_other_policies_look_at_the_cluster(policy: Policy):
+def test_other_policies_look_at_the_cluster(policy: Bundle):
     heuristic = learned(policy)
     assert heuristic.by_node is None
     assert heuristic.may_defer == policy.may_defer
 
 
 @pytest.mark.parametrize("policy", OWN)
-def test_scores_of_single_nodes_are_those_of_the_network(policy: Policy):
+def test_scores_of_single_nodes_are_those_of_the_network(policy: Bundle):
     for cluster in device_clusters(16):
         arrays, pod_class = cluster.uniform, np.asarray(cluster.pod_class)
         feasible = filters.feasible(arrays, pod_class)
@@ -213,7 +215,7 @@ def test_many_classes_on_one_node_score_the_same_in_jax():
     for node in range(cluster.num_nodes):
         alone = rows_of(cluster.encoded.arrays, slice(node, node + 1))
         want = rule.facts(alone, classes, take_fullest(alone, classes))
-        np.testing.assert_allclose(look(jax_support.to_jax(alone), classes), want, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(look(jax_arrays.to_jax(alone), classes), want, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("tie_tolerance", "want"), [(TIE_TOLERANCE, "c"), (0.5, "b"), (1.0, "a")])
@@ -221,18 +223,18 @@ def test_many_classes_on_one_node_score_the_same_in_jax():
 def test_a_reloaded_policy_gives_ties_to_the_lowest_name(features: tuple[str, ...], tie_tolerance: float, want: str):
     weights = np.zeros((len(features), 1), np.float32)
     weights[0] = 2.0
-    policy = make_policy(
+    policy = make_bundle(
         features=feature_specs(features),
         ops=(Op("linear", ("rows",), "score", ("w", "b")),),
         tensors={"w": weights, "b": np.zeros(1, np.float32)},
         envelope=Envelope((0.0,) * len(features), (1.0,) * len(features)),
         tie_tolerance=tie_tolerance,
     )
-    heuristic = learned(read_bundle(write_bundle(policy)))
+    stored = learned(read_bundle(write_bundle(policy)))
     # Used by 0, 0.3 and 0.5 of their CPU: they score 0, 0.6 and 1.
     running = (make_pod("q").cpu(1200).on("b"), make_pod("r").cpu(2000).on("c"))
     encoded = encode(make_snapshot(*map(make_node, "abc"), make_pod("p").cpu(1), *running))
     arrays, pod_class = encoded.arrays, np.asarray(encoded.class_of(encoded.snapshot.pods[0]))
-    scores = heuristic.score(arrays, pod_class, arrays.nodes.is_real)
-    np.testing.assert_allclose(scores[:3], [0.0, 0.6, 1.0], atol=1e-6)
-    assert encoded.node_names[int(heuristic.choose(arrays, scores, arrays.nodes.is_real))] == want
+    choice = choose_node(stored, arrays, pod_class, arrays.nodes.is_real)
+    np.testing.assert_allclose(choice.scores[:3], [0.0, 0.6, 1.0], atol=1e-6)
+    assert encoded.node_names[int(choice.node)] == want

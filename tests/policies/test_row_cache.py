@@ -19,14 +19,14 @@ from longshore.core.arrays.features import ALL, feature_specs
 from longshore.core.arrays.gpu import best_fit
 from longshore.core.arrays.ops import Array, set_at
 from longshore.core.arrays.place import place, remove
-from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle import Bundle, Envelope
 from longshore.core.network.forward import Op, needed, tensor_names
 from longshore.policies import row_cache
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.policies.learned import learned
 from longshore.policies.row_cache import RowCache
 from support.builders import random_snapshot
-from support.bundle_samples import make_dial, make_fixed, make_hybrid, make_policy
+from support.bundle_samples import make_bundle, make_dial, make_fixed, make_hybrid
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_cache, "FEW_NODES", 0)
 
 
-def trained(network: str, *, features: tuple[str, ...] = ALL, seed: int = 0, **changes: Any) -> Policy:
+def trained(network: str, *, features: tuple[str, ...] = ALL, seed: int = 0, **changes: Any) -> Bundle:
     """Make a policy of a real network, its weights large enough for differences to show."""
     blueprint = NETWORKS.load(network)().build(Sizes(len(features), 0))
     ops = needed(blueprint.ops)
@@ -43,14 +43,14 @@ def trained(network: str, *, features: tuple[str, ...] = ALL, seed: int = 0, **c
     shapes = {name: shape.shape for name, shape in blueprint.shapes}
     tensors = {name: draw.normal(size=shapes[name]).astype(np.float32) / 4 for name in tensor_names(ops)}
     envelope = Envelope((-1.0,) * len(features), (1.0,) * len(features))
-    return make_policy(features=feature_specs(features), ops=ops, tensors=tensors, envelope=envelope, **changes)
+    return make_bundle(features=feature_specs(features), ops=ops, tensors=tensors, envelope=envelope, **changes)
 
 
-def score(heuristic: Heuristic, arrays: ClusterArrays, pod_class: int) -> Array:
+def score(heuristic: Policy, arrays: ClusterArrays, pod_class: int) -> Array:
     return heuristic.score(arrays, np.asarray(pod_class), filters.feasible(arrays, np.asarray(pod_class)))
 
 
-def assert_same(policy: Policy, kept: Heuristic, arrays: ClusterArrays, pod_class: int) -> None:
+def assert_same(policy: Bundle, kept: Policy, arrays: ClusterArrays, pod_class: int) -> None:
     want, found = score(learned(policy), arrays, pod_class), score(kept, arrays, pod_class)
     assert found.dtype == want.dtype == np.float32
     np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
@@ -154,7 +154,7 @@ def small() -> Encoded:
 @pytest.mark.parametrize(
     "policy",
     [
-        pytest.param(make_policy(), id="concat before the layer"),
+        pytest.param(make_bundle(), id="concat before the layer"),
         pytest.param(make_dial(), id="with a preference"),
         pytest.param(trained("deepsets", features=("cost", "latency")), id="nothing from elsewhere"),
         pytest.param(trained("linear", features=("is_feasible", "cluster_cpu_mean")), id="nothing of its own"),
@@ -163,7 +163,7 @@ def small() -> Encoded:
         ),
     ],
 )
-def test_other_networks_that_begin_with_a_layer_are_kept(policy: Policy) -> None:
+def test_other_networks_that_begin_with_a_layer_are_kept(policy: Bundle) -> None:
     kept, arrays = learned(policy, keeps_rows=True), small().arrays
     assert isinstance(kept.score, RowCache)
     for node in (0, 1, 1, 2):
@@ -205,7 +205,7 @@ def replace_output(op: Op, name: str) -> Op:
         pytest.param(make_hybrid("energy-latency"), id="reads no rows"),
         pytest.param(make_fixed(4), id="of fixed size"),
         pytest.param(
-            make_policy(
+            make_bundle(
                 ops=(
                     Op("linear", ("rows",), "first", ("w", "b")),
                     Op("concat", ("rows", "first"), "both"),
@@ -221,7 +221,7 @@ def replace_output(op: Op, name: str) -> Op:
         ),
     ],
 )
-def test_other_networks_are_computed_as_ever(policy: Policy) -> None:
+def test_other_networks_are_computed_as_ever(policy: Bundle) -> None:
     assert not isinstance(learned(policy, keeps_rows=True).score, RowCache)
 
 

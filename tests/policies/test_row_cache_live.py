@@ -9,9 +9,9 @@ from longshore.core.arrays.features import ALL, feature_specs
 from longshore.core.network.bundle import Envelope
 from longshore.policies import row_cache
 from longshore.policies.learned import learned
-from support.bundle_samples import deepsets_tensors, make_policy
+from support.bundle_samples import deepsets_tensors, make_bundle
 
-POLICY = make_policy(
+POLICY = make_bundle(
     features=feature_specs(ALL),
     tensors=deepsets_tensors(len(ALL)),
     envelope=Envelope((-1.0,) * len(ALL), (1.0,) * len(ALL)),

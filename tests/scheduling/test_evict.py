@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from longshore.deciding.preempt import Running
+from longshore.core.words.pod import Pod
 from longshore.kube.errors import ApiError
 from longshore.kube.writes import Reporter
 from longshore.scheduling.evict import Evictor
@@ -22,13 +22,13 @@ class Scene:
     def __init__(self, *names: str) -> None:
         self.api = FakeApi()
         self.victims = [
-            Running(replace(make_pod(name).on("a").build(), uid=self.api.pod(name, node="a")["metadata"]["uid"]), 0.0)
+            replace(make_pod(name).on("a").build(), uid=self.api.pod(name, node="a")["metadata"]["uid"])
             for name in names
         ]
         self.recorder = EventRecorder(cast("Any", self.api), Reporter("longshore", "longshore-test"))
         self.evictor = Evictor(cast("Any", self.api), self.recorder, "longshore")
 
-    async def evict(self, *victims: Running) -> bool:
+    async def evict(self, *victims: Pod) -> bool:
         done = await self.evictor.evict(BOSS, "a", victims or self.victims)
         self.recorder.start()
         await self.recorder.close()
@@ -64,7 +64,7 @@ async def test_the_last_victim_goes_after_all_others():
 
 async def test_those_who_leave_already_are_left_alone():
     scene = Scene("v")
-    assert await scene.evict(replace(scene.victims[0], is_terminating=True))
+    assert await scene.evict(replace(scene.victims[0], spec=replace(scene.victims[0].spec, is_terminating=True)))
     assert scene.api.requests == []
 
 

@@ -6,7 +6,7 @@ from longshore.core.arrays.live import LiveCluster
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.nominated import Nominations
 from longshore.kube.cache import Cache, PodChange
-from longshore.kube.reflector import Batch
+from longshore.kube.reflector import WatchBatch
 from longshore.kube.resources import CLAIMS, NODES, PODS, SERVICES
 from longshore.scheduling.intake import Intake
 from longshore.scheduling.queue import Place, SchedulingQueue
@@ -26,7 +26,7 @@ class Scene:
         self.unreadable: list[PodChange] = []
         self.intake.on_unreadable = self.unreadable.append
 
-        def collect(batch: Batch) -> None:
+        def collect(batch: WatchBatch) -> None:
             cache.apply(batch)
 
         self.api.start(collect)
@@ -219,4 +219,4 @@ def test_victims_that_are_leaving_are_recognised():
         | {"status": {"conditions": [condition], "startTime": "1970-01-01T00:01:00Z"}},
     )
     (found,) = scene.view.running_on("a")
-    assert (found.is_terminating, found.is_being_preempted, found.started) == (True, True, 60.0)
+    assert (found.spec.is_terminating, found.is_being_preempted, found.started) == (True, True, 60.0)

@@ -12,15 +12,15 @@ import pytest
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.arrays.ops import Array
 from longshore.deciding.assume import ClusterView
-from longshore.deciding.choosers import find_chooser
 from longshore.deciding.cycle import Cycle
-from longshore.deciding.quick import QuickDecider
+from longshore.deciding.decider import Decider
+from longshore.deciding.find import find_policy
 from longshore.kube.cache import Cache
 from longshore.kube.errors import ApiError, Forbidden, TooManyRequests, Unreachable
-from longshore.kube.reflector import Batch
+from longshore.kube.reflector import WatchBatch
 from longshore.kube.resources import NODES, PODS
 from longshore.kube.writes import Reporter
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.scheduling.loop import Parts, Scheduler
 from longshore.scheduling.metrics import SchedulerMetrics
 from longshore.scheduling.queue import SchedulingQueue
@@ -33,13 +33,11 @@ if TYPE_CHECKING:
 class Running:
     """A scheduler and the API server that it works on."""
 
-    def __init__(self, api: FakeApi, policy: str = "kube-default", heuristic: Heuristic | None = None) -> None:
+    def __init__(self, api: FakeApi, policy: str = "kube-default", own: Policy | None = None) -> None:
         self.api, cache, client = api, Cache(), cast("Client", api)
-        chooser = find_chooser(policy)
-        if heuristic is not None:
-            chooser = replace(chooser, name="mine", heuristic=heuristic)
+        chosen = find_policy(policy) if own is None else replace(own, name="mine")
         view = ClusterView(LiveCluster())
-        self.cycle = Cycle(QuickDecider(chooser), view, budgets=cache.disruption_budgets)
+        self.cycle = Cycle(Decider(chosen), view, budgets=cache.disruption_budgets)
         self.queue = SchedulingQueue(time.monotonic)
         self.scheduler = Scheduler(
             Parts(
@@ -53,10 +51,10 @@ class Running:
             )
         )
 
-        def collect(batch: Batch) -> None:
+        def collect(batch: WatchBatch) -> None:
             cache.apply(batch)
 
-        def deliver(batch: Batch) -> None:
+        def deliver(batch: WatchBatch) -> None:
             self.scheduler.intake.apply(cache.apply(batch))
             self.scheduler.wake()
 
@@ -425,7 +423,7 @@ async def test_a_policy_that_prefers_to_wait_is_asked_again_after_the_backoff():
     api = FakeApi()
     api.node("a")
     api.pod("p")
-    async with scheduling(api, heuristic=Heuristic(score, may_defer=True)):
+    async with scheduling(api, own=Policy(score, may_defer=True)):
         await until(lambda: api.node_of("p"))
     assert asked[1] - asked[0] >= 0.99
     assert "prefers to wait" in say_of(api, "p", "FailedScheduling")[0]
@@ -438,7 +436,7 @@ async def test_a_policy_that_fails_is_replaced_by_the_default_for_that_decision(
     api = FakeApi()
     api.node("a")
     api.pod("p")
-    async with scheduling(api, heuristic=Heuristic(score)) as running:
+    async with scheduling(api, own=Policy(score)) as running:
         await until(lambda: api.node_of("p") == "a")
     metrics = running.scheduler._parts.metrics
     assert metrics.registry.get_sample_value("longshore_fallback_total", {"reason": "ValueError"}) == 1

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from longshore.core.words.errors import InputError, LongshoreError
-from longshore.deciding.live_policy import LivePolicy, find_live_policy
+from longshore.deciding.find import find_live_policy
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import NotFound, Unauthorized, Unreachable
+from longshore.policies.base import Policy
 from longshore.policies.bundle_folder import write_folder
 from longshore.scheduling.metrics import SchedulerMetrics
 from longshore.scheduling.rights import MissingRightsError
@@ -61,7 +62,7 @@ class Replica:
 
 @asynccontextmanager
 async def replica(
-    cluster: LocalCluster, kubeconfig: Path | None = None, policy: LivePolicy | None = None, **settings: Any
+    cluster: LocalCluster, kubeconfig: Path | None = None, policy: Policy | None = None, **settings: Any
 ) -> AsyncIterator[Replica]:
     """Run a scheduler with the rights of `deploy/rbac.yaml`; it must have ended well, or been ended, at the end."""
     stop, said = asyncio.Event(), list[str]()

@@ -14,9 +14,9 @@ from longshore.core.network.bundle_files import write_bundle
 from longshore.core.words.errors import InputError
 from longshore.server.models import ModelServer, read_token
 from longshore.store.models import ModelRegistry
-from support.bundle_samples import deepsets_tensors, make_policy
+from support.bundle_samples import deepsets_tensors, make_bundle
 
-FILES = write_bundle(make_policy())
+FILES = write_bundle(make_bundle())
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def test_who_has_it_already_gets_nothing_until_the_alias_moves(registry: M
     tag = first.headers["etag"]
     again = await ask(registry, f"/models/el-rl/live/{file}", If_None_Match=f'"other", W/{tag}')
     assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
-    registry.push(write_bundle(make_policy(tensors=deepsets_tensors(4, 1))), name="el-rl", alias="live")
+    registry.push(write_bundle(make_bundle(tensors=deepsets_tensors(4, 1))), name="el-rl", alias="live")
     moved = await ask(registry, f"/models/el-rl/live/{file}", If_None_Match=tag)
     assert (moved.status, moved.headers["etag"] != tag) == (200, True)
 
@@ -161,6 +161,6 @@ async def test_what_was_asked_cannot_write_lines_into_the_log(
 
 
 async def test_a_deleted_version_is_not_found(registry: ModelRegistry) -> None:
-    registry.push(write_bundle(make_policy(tensors=deepsets_tensors(4, 1))), name="el-rl")
+    registry.push(write_bundle(make_bundle(tensors=deepsets_tensors(4, 1))), name="el-rl")
     registry.delete("el-rl", "2")
     assert (await ask(registry, "/models/el-rl/2/")).status == 404

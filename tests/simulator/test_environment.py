@@ -15,8 +15,8 @@ from longshore.core.arrays.features import features
 from longshore.core.arrays.ops import Array
 from longshore.core.words.trace import Trace
 from longshore.objectives.weighted import parse_objective
-from longshore.policies.heuristics.base import Heuristic
-from longshore.simulator.environment import Environment, Moment, Result, Seen
+from longshore.policies.base import Policy
+from longshore.simulator.environment import ActionResult, Environment, Moment, Seen
 from longshore.simulator.params import Compiled, SimParams, compile_trace
 from longshore.simulator.play import play
 from longshore.simulator.reference import Reference, Step
@@ -46,10 +46,10 @@ CASES = (
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.workload)
 
 
-def heuristic_of(case: Case) -> Heuristic:
+def heuristic_of(case: Case) -> Policy:
     unit = policies.REGISTRY.load(case.policy)
     # The environment gives out GPUs by best fit; the policy only says where the pod goes.
-    return replace(unit, devices=Heuristic(score=unit.score).devices)
+    return replace(unit, devices=Policy(score=unit.score).devices)
 
 
 @lru_cache(maxsize=8)
@@ -82,7 +82,7 @@ class Played(NamedTuple):
     """An environment, compiled."""
 
     reset: Callable[[SimParams], tuple[Moment, Seen]]
-    step: Callable[[SimParams, Moment, np.int64], tuple[Moment, Seen, Result]]
+    step: Callable[[SimParams, Moment, np.int64], tuple[Moment, Seen, ActionResult]]
 
 
 @lru_cache(maxsize=8)

@@ -7,14 +7,13 @@ import numpy as np
 from longshore.filters import SETS
 from longshore.policies import REGISTRY
 from longshore.simulator.params import compile_trace
-from longshore.simulator.rollout import heuristic_decide
 from longshore.simulator.state import LATE, RUNNING, WAITING
 from longshore.simulator.transition import Program, initial, step
 from simulator.traces import random_trace
 
 
 def test_blocks_agree_with_all_pods_after_every_step():
-    program = Program(heuristic_decide(REGISTRY.load("first-fit")), SETS["upstream+latency"])
+    program = Program(REGISTRY.load("first-fit"), SETS["upstream+latency"])
     params = jax.tree.map(jnp.asarray, compile_trace(random_trace(3, pods=70)).params)
 
     def body(state, _):

@@ -8,12 +8,11 @@ from longshore.core.words.trace import Create, Delete, Event, LatencyChange, Nod
 from longshore.filters import SETS
 from longshore.policies import REGISTRY
 from longshore.simulator.params import Kind, compile_trace
-from longshore.simulator.rollout import heuristic_decide
-from longshore.simulator.state import Outcome
+from longshore.simulator.state import StepTaken
 from longshore.simulator.transition import Program, initial, step
 from support.builders import make_node, make_pod
 
-PROGRAM = Program(heuristic_decide(REGISTRY.load("first-fit")), SETS["upstream+latency"])
+PROGRAM = Program(REGISTRY.load("first-fit"), SETS["upstream+latency"])
 TRACES = [0]
 
 
@@ -38,7 +37,7 @@ def run(
     return [_row(outcome, i) for i in range(12) if outcome.kind[i] != Kind.IDLE]
 
 
-def _row(outcome: Outcome, i: int) -> tuple[str, float, int, int]:
+def _row(outcome: StepTaken, i: int) -> tuple[str, float, int, int]:
     return Kind(int(outcome.kind[i])).name, float(outcome.time[i]), int(outcome.pod[i]), int(outcome.node[i])
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from longshore.store.records import DecisionRecord
+from longshore.core.words.decision import Decision
 
 
-def sample(number: int = 0, **changes: Any) -> DecisionRecord:
+def sample(number: int = 0, **changes: Any) -> Decision:
     """Return a record that differs from others by its number."""
     fields: dict[str, Any] = {
         "time_us": 1_700_000_000_000_000 + number,
@@ -26,4 +26,4 @@ def sample(number: int = 0, **changes: Any) -> DecisionRecord:
         "reasons": {"Insufficient cpu": 2},
         "latency_us": 640,
     }
-    return DecisionRecord(**{**fields, **changes})
+    return Decision(**{**fields, **changes})

@@ -20,13 +20,13 @@ from longshore.store.models import ModelRegistry, check_name
 from longshore.store.schema import LOCK_WAIT_SECONDS, create_engine, store_url
 from store.postgres import empty_database, postgres
 from store.samples import sample
-from support.bundle_samples import deepsets_tensors, make_policy
+from support.bundle_samples import deepsets_tensors, make_bundle
 
 __all__ = ["empty_database", "postgres"]
 
 
 def files(seed: int = 0, **changes: object) -> dict[str, bytes]:
-    return write_bundle(make_policy(tensors=deepsets_tensors(4, seed), **changes))
+    return write_bundle(make_bundle(tensors=deepsets_tensors(4, seed), **changes))
 
 
 @contextlib.contextmanager
@@ -229,12 +229,12 @@ def test_an_alias_that_reads_as_a_version_is_refused_and_nothing_is_kept(registr
 
 PUSHER = """
 import sys
-from support.bundle_samples import deepsets_tensors, make_policy
+from support.bundle_samples import deepsets_tensors, make_bundle
 from longshore.core.network.bundle_files import write_bundle
 from longshore.store.models import ModelRegistry
 with ModelRegistry(sys.argv[1]) as registry:
     for seed in range(int(sys.argv[2]), int(sys.argv[2]) + 5):
-        print(registry.push(write_bundle(make_policy(tensors=deepsets_tensors(4, seed))), alias="live").version)
+        print(registry.push(write_bundle(make_bundle(tensors=deepsets_tensors(4, seed))), alias="live").version)
 """
 
 
@@ -276,10 +276,10 @@ import os, signal, sys
 import sqlalchemy as sa
 from longshore.store import models
 sa.event.listen(sa.Engine, "commit", lambda _: os.kill(os.getpid(), signal.SIGKILL))
-from support.bundle_samples import make_policy
+from support.bundle_samples import make_bundle
 from longshore.core.network.bundle_files import write_bundle
 registry = models.ModelRegistry(sys.argv[1], may_make=False)
-registry.push(write_bundle(make_policy()), alias="live")
+registry.push(write_bundle(make_bundle()), alias="live")
 """
 
 

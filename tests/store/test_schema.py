@@ -1,5 +1,6 @@
 """The schema: the same columns as the record, steps for older files, a sentence for newer ones."""
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -7,20 +8,36 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 
+from longshore.core.words.decision import MODES, Decision
 from longshore.core.words.errors import InputError, LongshoreError
 from longshore.store import schema
 from longshore.store.location import default_store
-from longshore.store.records import DecisionRecord
+from store.samples import sample
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
 
 
 def engine(path: Path) -> sa.Engine:
     return schema.create_engine(schema.store_url(str(path)))
 
 
-def test_columns_are_the_fields_of_the_record():
-    assert {column.name for column in schema.DECISIONS.columns} == {
-        field.name for field in msgspec.structs.fields(DecisionRecord)
-    }
+def test_columns_are_fields_of_decisions():
+    fields = {field.name for field in msgspec.structs.fields(Decision)}
+    # What a scheduler needs at once, or only who asked for every node, is not kept.
+    passing = {"devices", "is_held_back", "num_resolvable", "rejections", "rejectors", "scores"}
+    assert set(schema.COLUMNS) == fields - passing
+
+
+def test_a_row_has_what_the_decision_says():
+    row = schema.row_of(sample(7, node=None, pending_reason="full"))
+    assert (row["pod_name"], row["node"], row["pending_reason"]) == ("pod-7", None, "full")
+    assert tuple(row) == schema.COLUMNS
+
+
+def test_the_reference_page_lists_every_column_and_mode():
+    text = PAGE.read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `(\w+)` \|", text, re.M)) == sorted(schema.COLUMNS)
+    assert all(f"`{mode}`" in text for mode in MODES)
 
 
 def test_migrate_makes_a_store_of_the_newest_version(tmp_path: Path):

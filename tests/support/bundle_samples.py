@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from longshore.core.arrays.features import feature_specs
-from longshore.core.network.bundle import Envelope, Interval, Policy, Weight
+from longshore.core.network.bundle import Bundle, Envelope, Interval, Weight
 from longshore.core.network.forward import LOADS, POD_KINDS, Op
 
 FEATURES = ("after_cpu_used", "node_is_on", "latency", "is_feasible")
@@ -35,7 +35,7 @@ def deepsets_tensors(width: int, seed: int = 0) -> dict[str, np.ndarray[Any, Any
     return {name: draw.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def make_policy(**changes: Any) -> Policy:
+def make_bundle(**changes: Any) -> Bundle:
     """Return a policy; any field can be given another value."""
     values: dict[str, Any] = {
         "name": "sample",
@@ -47,28 +47,28 @@ def make_policy(**changes: Any) -> Policy:
         "provenance": {"learner": "dqn", "network": "deepsets", "workload": "test1", "config": {"lr": 0.001}},
         "metrics": {"reward": Interval(1.5, 1.25, 1.75), "steps_per_second": 1000.0},
     }
-    return Policy(**(values | changes))
+    return Bundle(**(values | changes))
 
 
-def make_hybrid(prior: str, **changes: Any) -> Policy:
+def make_hybrid(prior: str, **changes: Any) -> Bundle:
     """Return a policy that scores by its prior alone, as hybrids do before they are trained."""
     scale = {"one": np.ones(1, np.float32)}
-    return make_policy(
+    return make_bundle(
         **({"ops": (Op("scale", ("prior",), "score", ("one",)),), "tensors": scale, "prior": prior} | changes)
     )
 
 
-def make_dial(**changes: Any) -> Policy:
+def make_dial(**changes: Any) -> Bundle:
     """Return a policy that is given weights of two terms."""
     fields = {
         "ops": deepsets_ops(("rows", "preference")),
         "tensors": deepsets_tensors(len(FEATURES) + 2),
         "preference": (Weight("latency", 0.5), Weight("watts", 0.5)),
     }
-    return make_policy(**(fields | changes))
+    return make_bundle(**(fields | changes))
 
 
-def make_fixed(size: int, **changes: Any) -> Policy:
+def make_fixed(size: int, **changes: Any) -> Bundle:
     """Return a policy whose network takes all nodes' rows at once."""
     draw = np.random.default_rng(1)
     width = size * len(FEATURES)
@@ -78,10 +78,10 @@ def make_fixed(size: int, **changes: Any) -> Policy:
         "tensors": tensors,
         "num_nodes": size,
     }
-    return make_policy(**(fields | changes))
+    return make_bundle(**(fields | changes))
 
 
-def make_own(**changes: Any) -> Policy:
+def make_own(**changes: Any) -> Bundle:
     """Return a policy that looks at one node at a time, with weights for every kind of pod."""
     draw = np.random.default_rng(2)
     sets = (len(OWN_FEATURES), len(POD_KINDS))
@@ -94,10 +94,10 @@ def make_own(**changes: Any) -> Policy:
         },
         "envelope": Envelope((-1.0,) * len(OWN_FEATURES), (1.0,) * len(OWN_FEATURES)),
     }
-    return make_policy(**(fields | changes))
+    return make_bundle(**(fields | changes))
 
 
-def make_by_load(**changes: Any) -> Policy:
+def make_by_load(**changes: Any) -> Bundle:
     """Return one of those whose weights also depend on how full the cluster is."""
     draw = np.random.default_rng(3)
     sets = len(POD_KINDS) * len(LOADS)

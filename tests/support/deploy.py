@@ -10,7 +10,7 @@ import yaml
 
 from longshore_lab import build
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "chart" / "longshore"
 RELEASE, NAMESPACE = "longshore-scheduler", "longshore-system"

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from longshore.kube.errors import ApiError, Conflict, NotFound
-from longshore.kube.reflector import Batch, Event, Stage
+from longshore.kube.reflector import Event, Stage, WatchBatch
 from longshore.kube.resources import DISRUPTION_BUDGETS, NODES, PODS, RESOURCES, Resource
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ class FakeApi:
         self.objects: dict[str, dict[str, Json]] = {resource.kind: {} for resource in RESOURCES}
         self.requests: list[tuple[str, str]] = []
         self.events: list[Json] = []
-        self.deliver: Callable[[Batch], None] | None = None
+        self.deliver: Callable[[WatchBatch], None] | None = None
         self.watches_pods = True
         """False: what happens to pods is not told, as by a watch that hangs."""
         self.faults: list[tuple[str, ApiError, bool]] = []
@@ -88,13 +88,13 @@ class FakeApi:
         """Answer the next request whose path has this part with an error."""
         self.faults.append((path, error, takes_effect))
 
-    def start(self, deliver: Callable[[Batch], None]) -> None:
+    def start(self, deliver: Callable[[WatchBatch], None]) -> None:
         """Deliver all lists, and from then on every change."""
         for resource in RESOURCES:
-            deliver(Batch(resource, Stage.LIST_BEGINS))
+            deliver(WatchBatch(resource, Stage.LIST_BEGINS))
             events = [Event("ADDED", _decode(resource, obj)) for obj in self.objects[resource.kind].values()]
-            deliver(Batch(resource, Stage.LIST, events))
-            deliver(Batch(resource, Stage.LIST_ENDS, resource_version=str(self._version)))
+            deliver(WatchBatch(resource, Stage.LIST, events))
+            deliver(WatchBatch(resource, Stage.LIST_ENDS, resource_version=str(self._version)))
         self.deliver = deliver
 
     # What tests look at.
@@ -180,7 +180,7 @@ class FakeApi:
 
     def _tell(self, resource: Resource, kind: str, obj: Json) -> None:
         if self.deliver is not None and (self.watches_pods or resource is not PODS):
-            self.deliver(Batch(resource, Stage.WATCH, [Event(kind, _decode(resource, obj))]))
+            self.deliver(WatchBatch(resource, Stage.WATCH, [Event(kind, _decode(resource, obj))]))
 
     def key(self, meta: Json) -> str:
         """Return an object's key."""

@@ -12,7 +12,7 @@ from longshore.kube import wire
 from longshore.kube.cache import Cache
 from longshore.kube.client import Client
 from longshore.kube.identity import Identity
-from longshore.kube.reflector import Batch, Event, Reflector, Stage
+from longshore.kube.reflector import Event, Reflector, Stage, WatchBatch
 from longshore.kube.resources import PODS
 from support.kube_server import ApiServer, until
 
@@ -23,12 +23,12 @@ class Follower:
     def __init__(self, server: ApiServer, client: Client, **options: Any) -> None:
         self.server = server
         self.cache = Cache()
-        self.batches: list[Batch] = []
+        self.batches: list[WatchBatch] = []
         self.waits: list[float] = []
         settings = {"rng": random.Random(1), "sleep": self._sleep, "page_size": 2} | options
         self.reflector = Reflector(client, PODS, self._deliver, **settings)
 
-    def _deliver(self, batch: Batch) -> None:
+    def _deliver(self, batch: WatchBatch) -> None:
         self.batches.append(batch)
         self.cache.apply(batch)
 
@@ -52,10 +52,10 @@ class Follower:
 def fresh(server: ApiServer) -> Cache:
     """Fill a cache from what the server holds now."""
     cache = Cache()
-    cache.apply(Batch(PODS, Stage.LIST_BEGINS))
+    cache.apply(WatchBatch(PODS, Stage.LIST_BEGINS))
     items = [msgspec.convert(thing, wire.Pod) for thing in server.objects.values()]
-    cache.apply(Batch(PODS, Stage.LIST, [Event("ADDED", item) for item in items]))
-    cache.apply(Batch(PODS, Stage.LIST_ENDS, resource_version=str(server.version)))
+    cache.apply(WatchBatch(PODS, Stage.LIST, [Event("ADDED", item) for item in items]))
+    cache.apply(WatchBatch(PODS, Stage.LIST_ENDS, resource_version=str(server.version)))
     return cache
 
 

@@ -11,7 +11,7 @@ from longshore.kube.config import load_identity
 from longshore.live.record import record
 from longshore.live.recording import Recording, Scope
 from longshore.live.workload.ground import Wishes
-from longshore.live.workload.run import Observed, Progress, Run, run_workload
+from longshore.live.workload.run import Observed, Progress, RunOptions, run_workload
 from longshore.workloads.build import build_workload
 from longshore_lab.cluster import LocalCluster
 
@@ -21,7 +21,7 @@ class LiveRun:
     """A run of test1 under stock kube-scheduler, watched from the side by a recording."""
 
     trace: Trace
-    run: Run
+    run: RunOptions
     observed: Observed
     recorded: Recording
     shown: list[Progress]
@@ -32,7 +32,7 @@ def live_run(local_cluster: LocalCluster) -> LiveRun:
     """Give test1 with 4 pods, run and recorded at the same time."""
     trace = build_workload("test1", {"pods": 4, "cycles": 1}).trace(0)
     assert trace.end is not None
-    run = Run(Wishes("test1", 0, "default-scheduler", makes_nodes=True), 10.0, trace.end)
+    run = RunOptions(Wishes("test1", 0, "default-scheduler", makes_nodes=True), 10.0, trace.end)
     shown: list[Progress] = []
     space = f"longshore-workload-{run.wishes.name}-0"
 

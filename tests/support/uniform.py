@@ -1,7 +1,7 @@
 """Many random clusters in one shape, so that JAX compiles a function once for all of them.
 
-Every axis is padded with zeros to the longest of the series. By the meaning of `core.arrays` that changes nothing: row
-0 of every table is neutral and a query of 0 is no term. Tests that compare with the arrays as encoded prove it.
+Every axis is padded with zeros to the longest of the series. That changes nothing: row 0 of every table is neutral and
+a query of 0 is no term. Tests that compare with the arrays as encoded prove it.
 """
 
 from collections.abc import Iterable

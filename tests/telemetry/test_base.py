@@ -2,9 +2,9 @@
 
 from longshore.core.words.node import NodeReadings
 from longshore.telemetry import REGISTRY
-from longshore.telemetry.base import Batch, TimedReadings
+from longshore.telemetry.base import SourceReadings, TimedReadings
 
-BATCH = Batch(
+BATCH = SourceReadings(
     {"old": TimedReadings(NodeReadings(watts=1.0), 100.0), "new": TimedReadings(NodeReadings(watts=2.0), 150.0)}
 )
 
@@ -26,7 +26,7 @@ def test_age_is_that_of_the_newest():
 
 
 def test_age_of_nothing_is_none():
-    assert Batch().age_seconds(5.0) is None
+    assert SourceReadings().age_seconds(5.0) is None
 
 
 def test_a_clock_ahead_of_ours_makes_no_negative_age():

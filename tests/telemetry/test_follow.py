@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from longshore.core.words.node import NodeReadings
-from longshore.telemetry.base import Batch, TimedReadings
+from longshore.telemetry.base import SourceReadings, TimedReadings
 from longshore.telemetry.follow import Follower
 
 
@@ -15,18 +15,18 @@ class Scripted:
     """A source, a clock and a listener of the test's own."""
 
     def __init__(self) -> None:
-        self.batch = Batch()
+        self.batch = SourceReadings()
         self.now = 1000.0
         self.got: list[dict[str, NodeReadings]] = []
         self.follower = Follower(
             "file", self, lambda changed: self.got.append(dict(changed)), max_age_seconds=60, clock=lambda: self.now
         )
 
-    async def read(self) -> Batch:
+    async def read(self) -> SourceReadings:
         return self.batch
 
     def measure(self, **watts: float) -> None:
-        self.batch = Batch({name: TimedReadings(NodeReadings(watts=w), self.now) for name, w in watts.items()})
+        self.batch = SourceReadings({name: TimedReadings(NodeReadings(watts=w), self.now) for name, w in watts.items()})
 
 
 async def test_only_changes_are_handed_on():
@@ -66,10 +66,10 @@ async def test_readings_become_unknown_with_age_and_known_again():
 async def test_trouble_is_logged_once_and_its_end_too(caplog: pytest.LogCaptureFixture):
     script = Scripted()
     with caplog.at_level(logging.INFO):
-        script.batch = Batch(problem="no such file")
+        script.batch = SourceReadings(problem="no such file")
         for _ in range(5):
             await script.follower.step()
-        script.batch = Batch()
+        script.batch = SourceReadings()
         await script.follower.step()
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 

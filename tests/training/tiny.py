@@ -1,11 +1,9 @@
 """Trainings that are over in a moment: a few pods, a few decisions, every learner."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import jax
 import msgspec
 
 from longshore.training.run.plan import Plan, read_plan
@@ -49,13 +47,3 @@ def prepare_once(plan: Plan) -> Prepared:
 @cache
 def _prepared(text: bytes) -> Prepared:
     return prepare(read_plan(msgspec.json.decode(text)))
-
-
-@contextmanager
-def quick_compilation() -> Iterator[None]:
-    """Compile without most optimisations: what is tiny runs once."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    try:
-        yield
-    finally:
-        jax.config.update("jax_disable_most_optimizations", False)

@@ -8,7 +8,7 @@ import yaml
 from longshore.core.words.errors import ComponentMissingError, UnknownNameError
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-DEPLOY = Path(__file__).resolve().parents[4] / "deploy"
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 _READ = ["get", "list", "watch"]
 _KWOK_RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": _READ},

@@ -1,25 +1,16 @@
-"""KWOK nodes: node objects that are always healthy and whose pods are only said to run."""
+"""The KWOK nodes of a local cluster: made, and counted when they are ready."""
 
-import datetime
 from typing import Any
 
 import msgspec
 
 from longshore.kube.client import Client
 from longshore.live import api
-from longshore_lab.cluster.parts import KWOK_ANNOTATION
+from longshore.live.kwok import NODES_PATH, kwok_annotations, kwok_status
 from longshore_lab.cluster.state import ClusterOptions
 
 ZONES = ("zone-a", "zone-b", "zone-c")
-NODES_PATH = "/api/v1/nodes"
 _NOT_READY = "node.kubernetes.io/not-ready"
-_HEALTHY = [
-    {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status"},
-    {"type": "MemoryPressure", "status": "False", "reason": "KubeletHasSufficientMemory"},
-    {"type": "DiskPressure", "status": "False", "reason": "KubeletHasNoDiskPressure"},
-    {"type": "PIDPressure", "status": "False", "reason": "KubeletHasSufficientPID"},
-    {"type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated"},
-]
 
 
 class _Condition(msgspec.Struct):
@@ -50,13 +41,11 @@ class _Nodes(msgspec.Struct):
 
 def kwok_nodes(options: ClusterOptions) -> list[dict[str, Any]]:
     """Return the node objects of a cluster, spread over three zones."""
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     width = len(str(max(options.nodes - 1, 0)))
-    return [_kwok_node(f"node-{index:0{width}}", index, options, now) for index in range(options.nodes)]
+    return [_kwok_node(f"node-{index:0{width}}", index, options) for index in range(options.nodes)]
 
 
-def _kwok_node(name: str, index: int, options: ClusterOptions, now: str) -> dict[str, Any]:
-    key, _, value = KWOK_ANNOTATION.partition("=")
+def _kwok_node(name: str, index: int, options: ClusterOptions) -> dict[str, Any]:
     room = {"cpu": options.node_cpu, "memory": options.node_memory, "pods": str(options.node_pods)}
     labels = {
         "kubernetes.io/hostname": name,
@@ -69,16 +58,8 @@ def _kwok_node(name: str, index: int, options: ClusterOptions, now: str) -> dict
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": labels, "annotations": {key: value}},
-        # As a kubelet registers itself: complete. KWOK would fill it in as well, with one more write for each node.
-        "status": {
-            "capacity": room,
-            "allocatable": room,
-            "phase": "Running",
-            "conditions": [dict(condition, lastHeartbeatTime=now, lastTransitionTime=now) for condition in _HEALTHY],
-            "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
-            "nodeInfo": {"kubeletVersion": "kwok", "operatingSystem": "linux", "architecture": "amd64"},
-        },
+        "metadata": {"name": name, "labels": labels, "annotations": kwok_annotations()},
+        "status": kwok_status(name) | {"capacity": room, "allocatable": room},
     }
 
 

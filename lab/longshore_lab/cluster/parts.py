@@ -5,14 +5,13 @@ from typing import Any
 
 import msgspec
 
+from longshore.live.kwok import KWOK_ANNOTATION
 from longshore_lab.build import require_program, stages_folder
 from longshore_lab.cluster.identities import SERVICE_NETWORK
 from longshore_lab.cluster.state import ClusterRecord, PartRecord
 
 CONTROL_PLANE = ("etcd", "kube-apiserver")
 """Started first, stopped last, in this order."""
-KWOK_ANNOTATION = "kwok.x-k8s.io/node=fake"
-"""Only nodes with this annotation are KWOK's: `--manage-all-nodes` would also fake the pods of real nodes."""
 # A renewal every 30 s, below the 50 s after which the controller-manager gives a node up; shorter, and a thousand
 # nodes that only say they are alive are most of what the API server does.
 _KWOK_LEASE_SECONDS = 120

@@ -9,10 +9,8 @@ from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.errors import NotFound
 from longshore.live import api
+from longshore.live.workload.objects import MANAGED_BY, WORKLOAD
 
-MANAGED_BY = "app.kubernetes.io/managed-by"
-WORKLOAD = "longshore-workload"
-"""The value of that label on everything that a workload makes."""
 NAMESPACES = "/api/v1/namespaces"
 
 # Those that make pods come first: the other way round, they would make the pods again.

@@ -18,7 +18,7 @@ import msgspec
 
 from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
 from longshore.core.words.quantity import parse_nanos
-from longshore_lab.build import cache_folder
+from longshore.store.location import cache_folder
 from longshore_lab.cluster.processes import ProcessRecord
 
 DEFAULT_NAME = "longshore"

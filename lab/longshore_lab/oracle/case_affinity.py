@@ -5,7 +5,7 @@ key that the pod carries a requirement has been appended to the term's labelSele
 """
 
 from longshore_lab.oracle.case_draw import Draw, Json, pick, pick_count, pick_distinct
-from longshore_lab.oracle.case_plan import Plan
+from longshore_lab.oracle.case_plan import CasePlan
 from longshore_lab.oracle.case_vocabulary import (
     DISKS,
     HOSTNAME,
@@ -171,7 +171,7 @@ def spoil_pod_affinities(draw: Draw, affinity: Json) -> Json:
     return {**affinity, side: {**affinity[side], kind: terms}}
 
 
-def add_node_affinity(draw: Draw, plan: Plan, spec: Json, node_names: list[str]) -> None:
+def add_node_affinity(draw: Draw, plan: CasePlan, spec: Json, node_names: list[str]) -> None:
     """Give the pod a nodeSelector, required terms or preferred terms, at least one of them."""
     share = plan.required_share
     if draw() < share * 0.5:

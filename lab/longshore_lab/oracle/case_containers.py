@@ -5,7 +5,7 @@ extended resources and huge pages have a limit that equals their request.
 """
 
 from longshore_lab.oracle.case_draw import Draw, Json, pick, pick_count
-from longshore_lab.oracle.case_plan import Plan
+from longshore_lab.oracle.case_plan import CasePlan
 from longshore_lab.oracle.case_vocabulary import EXTENDED_RESOURCES, HUGE_PAGES, IMAGE_REFERENCES
 
 # Text and size in thousandths of a CPU. The API server rounds every quantity up to thousandths before it stores it.
@@ -48,7 +48,7 @@ PROTOCOLS = ("TCP", "TCP", "TCP", "UDP", "SCTP")
 HOST_IPS = ("", "", "0.0.0.0", "127.0.0.1", "127.0.0.1", "10.0.0.7", "::")
 
 
-def make_containers(draw: Draw, plan: Plan, *, is_to_place: bool) -> Json:
+def make_containers(draw: Draw, plan: CasePlan, *, is_to_place: bool) -> Json:
     """Draw the parts of a pod spec that its containers make: both lists, overhead and pod-level resources."""
     is_about_resources = "resources" in plan.topics
     has_requests = not (is_to_place and plan.kind == "zero-request")
@@ -81,7 +81,7 @@ def make_containers(draw: Draw, plan: Plan, *, is_to_place: bool) -> Json:
     return spec
 
 
-def make_container(draw: Draw, plan: Plan, name: str, *, has_requests: bool) -> Json:
+def make_container(draw: Draw, plan: CasePlan, name: str, *, has_requests: bool) -> Json:
     """Draw one container; without requests its resources stay empty."""
     image = pick(draw, IMAGE_REFERENCES) if "images" in plan.topics else "not-pulled:3"
     container: Json = {"name": name, "image": image}
@@ -91,7 +91,7 @@ def make_container(draw: Draw, plan: Plan, name: str, *, has_requests: bool) -> 
     return container
 
 
-def _draw_resources(draw: Draw, plan: Plan) -> Json:
+def _draw_resources(draw: Draw, plan: CasePlan) -> Json:
     is_about_resources = "resources" in plan.topics
     cpus, memories = (ALL_CPUS, ALL_MEMORIES) if is_about_resources else (COMMON_CPUS, COMMON_MEMORIES)
     requests: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """Nodes of a random case: allocatable quantities in every notation, labels, taints, images, cordons."""
 
 from longshore_lab.oracle.case_draw import Draw, Json, pick, pick_count, pick_distinct
-from longshore_lab.oracle.case_plan import Plan
+from longshore_lab.oracle.case_plan import CasePlan
 from longshore_lab.oracle.case_vocabulary import (
     BETA_REGION,
     BETA_ZONE,
@@ -29,7 +29,7 @@ NODE_DISKS = ("100Gi", "50Gi", "2e10", "1000M", "0")
 NODE_POD_LIMITS = ("1", "2", "2", "3", "4", "6", "0")
 
 
-def make_nodes(draw: Draw, plan: Plan) -> list[Json]:
+def make_nodes(draw: Draw, plan: CasePlan) -> list[Json]:
     """Draw all nodes of a case, in an order that is not that of their names."""
     zones = ZONES[: pick_count(draw, 1, 3)]
     images = pick_distinct(draw, IMAGES, pick_count(draw, 2, 6)) if "images" in plan.topics or draw() < 0.1 else []
@@ -49,7 +49,7 @@ def make_nodes(draw: Draw, plan: Plan) -> list[Json]:
     return nodes
 
 
-def leave_one_open(draw: Draw, plan: Plan, nodes: list[Json]) -> None:
+def leave_one_open(draw: Draw, plan: CasePlan, nodes: list[Json]) -> None:
     """Close all nodes but one, each by a different means, and make room on the one that stays open."""
     chosen = int(draw() * len(nodes))
     for position, node in enumerate(nodes):
@@ -79,7 +79,7 @@ def leave_one_open(draw: Draw, plan: Plan, nodes: list[Json]) -> None:
             status["allocatable"] = {**status.get("allocatable", {}), "pods": "0"}
 
 
-def _draw_allocatable(draw: Draw, plan: Plan) -> Json:
+def _draw_allocatable(draw: Draw, plan: CasePlan) -> Json:
     is_about_resources = "resources" in plan.topics
     small_share = 0.3 if is_about_resources else 0.08
     allocatable = {
@@ -112,7 +112,7 @@ def _draw_allocatable(draw: Draw, plan: Plan) -> Json:
     return allocatable
 
 
-def _draw_labels(draw: Draw, plan: Plan, name: str, zones: tuple[str, ...]) -> dict[str, str]:
+def _draw_labels(draw: Draw, plan: CasePlan, name: str, zones: tuple[str, ...]) -> dict[str, str]:
     if plan.has_full_labels:
         labels = {HOSTNAME: name, ZONE: pick(draw, zones), REGION: pick(draw, REGIONS), "rack": pick(draw, RACKS)}
     else:
@@ -161,7 +161,7 @@ def _add_volume_labels(draw: Draw, labels: dict[str, str], zones: tuple[str, ...
             labels.pop(key, None)
 
 
-def _draw_spec(draw: Draw, plan: Plan) -> Json:
+def _draw_spec(draw: Draw, plan: CasePlan) -> Json:
     spec: Json = {}
     is_about_taints = "taints" in plan.topics
     taints: dict[tuple[str, str], Json] = {}
@@ -184,7 +184,7 @@ def _draw_spec(draw: Draw, plan: Plan) -> Json:
     return spec
 
 
-def _draw_status(draw: Draw, plan: Plan, allocatable: Json, images: list[tuple[tuple[str, ...], int]]) -> Json:
+def _draw_status(draw: Draw, plan: CasePlan, allocatable: Json, images: list[tuple[tuple[str, ...], int]]) -> Json:
     if draw() < 0.004:
         # A node that has registered and not reported yet.
         return {}

@@ -49,7 +49,7 @@ REQUIRED_SHARES = {
 }
 
 
-class Plan(NamedTuple):
+class CasePlan(NamedTuple):
     """The decisions that all builders of one case share.
 
     `has_full_labels`: every node carries the topology labels, so that spreading is about counts and not about gaps.
@@ -66,11 +66,11 @@ class Plan(NamedTuple):
     required_share: float
 
 
-def make_plan(draw: Draw) -> Plan:
+def make_plan(draw: Draw) -> CasePlan:
     """Draw a case's kind, topics and size."""
     kind = pick(draw, RARE_KINDS if draw() < RARE_SHARE else KINDS)
     topics = frozenset(_draw_topics(draw, kind))
-    return Plan(
+    return CasePlan(
         kind=kind,
         topics=topics,
         node_count=_draw_node_count(draw),

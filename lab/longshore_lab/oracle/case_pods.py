@@ -3,7 +3,7 @@
 from longshore_lab.oracle.case_affinity import add_node_affinity, make_pod_affinities, spoil_pod_affinities
 from longshore_lab.oracle.case_containers import ALL_CPUS, ALL_MEMORIES, make_containers
 from longshore_lab.oracle.case_draw import Draw, Json, pick, pick_count
-from longshore_lab.oracle.case_plan import Plan
+from longshore_lab.oracle.case_plan import CasePlan
 from longshore_lab.oracle.case_spread import add_default_spread, make_spread_constraints
 from longshore_lab.oracle.case_vocabulary import (
     APPS,
@@ -40,7 +40,7 @@ def make_namespaces(draw: Draw) -> list[Json]:
     return items
 
 
-def make_existing_pods(draw: Draw, plan: Plan, namespace: str, node_names: list[str]) -> list[Json]:
+def make_existing_pods(draw: Draw, plan: CasePlan, namespace: str, node_names: list[str]) -> list[Json]:
     """Draw the pods that are there already: a few templates, each with several instances, as controllers make them."""
     templates = [_draw_template(draw, plan, namespace) for _ in range(pick_count(draw, 1, 4))]
     pods = []
@@ -68,7 +68,7 @@ def make_existing_pods(draw: Draw, plan: Plan, namespace: str, node_names: list[
     return pods
 
 
-def _draw_template(draw: Draw, plan: Plan, namespace: str) -> tuple[str, Json, Json]:
+def _draw_template(draw: Draw, plan: CasePlan, namespace: str) -> tuple[str, Json, Json]:
     place = namespace if draw() < 0.7 else pick(draw, NAMESPACES)
     labels = draw_labels(draw)
     spec = make_containers(draw, plan, is_to_place=False)
@@ -112,7 +112,7 @@ def draw_labels(draw: Draw) -> dict[str, str]:
     return labels
 
 
-def make_pod_to_place(draw: Draw, plan: Plan, namespace: str, node_names: list[str]) -> tuple[Json, list[Json]]:
+def make_pod_to_place(draw: Draw, plan: CasePlan, namespace: str, node_names: list[str]) -> tuple[Json, list[Json]]:
     """Draw the pod that the case asks about, with the objects that it refers to."""
     topics = plan.topics
     labels = draw_labels(draw)
@@ -139,7 +139,7 @@ def make_pod_to_place(draw: Draw, plan: Plan, namespace: str, node_names: list[s
     return pod, items
 
 
-def _add_ordinary_fields(draw: Draw, plan: Plan, pod: Json) -> None:
+def _add_ordinary_fields(draw: Draw, plan: CasePlan, pod: Json) -> None:
     spec = pod["spec"]
     if draw() < 0.15:
         pod["metadata"]["annotations"] = {

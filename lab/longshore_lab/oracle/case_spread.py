@@ -2,7 +2,7 @@
 
 from longshore_lab.oracle.case_affinity import make_label_selector, merge_label_keys, selector_keys
 from longshore_lab.oracle.case_draw import Draw, Json, pick, pick_count, pick_distinct, pick_each
-from longshore_lab.oracle.case_plan import Plan
+from longshore_lab.oracle.case_plan import CasePlan
 from longshore_lab.oracle.case_vocabulary import NAMESPACES, POD_HASH, TOPOLOGY_KEYS
 
 POLICIES = ("Honor", "Ignore")
@@ -10,7 +10,7 @@ OWNER_API_VERSIONS = {"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Replic
 OWNER_KINDS = ("ReplicaSet", "ReplicaSet", "StatefulSet", "ReplicationController")
 
 
-def make_spread_constraints(draw: Draw, plan: Plan, labels: Json) -> list[Json]:
+def make_spread_constraints(draw: Draw, plan: CasePlan, labels: Json) -> list[Json]:
     """Draw one to three constraints, unique by topology key and action as validation asks."""
     constraints: dict[tuple[str, str], Json] = {}
     for _ in range(pick(draw, (1, 1, 1, 2, 2, 3))):

@@ -5,7 +5,7 @@ labels, and VolumeBinding's, by their node affinity.
 """
 
 from longshore_lab.oracle.case_draw import Draw, Json, pick, pick_count
-from longshore_lab.oracle.case_plan import Plan
+from longshore_lab.oracle.case_plan import CasePlan
 from longshore_lab.oracle.case_vocabulary import BETA_REGION, BETA_ZONE, IMAGE_REFERENCES, REGION, REGIONS, ZONE, ZONES
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
@@ -17,7 +17,7 @@ REGION_VALUES = (*REGIONS, "region-1__region-2")
 NO_CLASS = ""
 
 
-def add_volumes(draw: Draw, plan: Plan, pod: Json) -> list[Json]:
+def add_volumes(draw: Draw, plan: CasePlan, pod: Json) -> list[Json]:
     """Give the pod volumes; return the claims, volumes and classes behind them."""
     items: list[Json] = []
     volumes: list[Json] = []

@@ -28,7 +28,7 @@ class Difference:
     case: str
 
 
-class Result(NamedTuple):
+class ProofResult(NamedTuple):
     """The outcome of a run."""
 
     cases: int
@@ -46,7 +46,7 @@ class _Chunk(NamedTuple):
 _oracle: Oracle | None = None
 
 
-def prove(cases: int, seed: int, workers: int, progress: Callable[[int, int], None]) -> Result:
+def prove(cases: int, seed: int, workers: int, progress: Callable[[int, int], None]) -> ProofResult:
     """Compare `cases` random cases of a seed; `progress` hears how many are done and how many differ."""
     started = time.perf_counter()
     done, differences = 0, 0
@@ -59,7 +59,7 @@ def prove(cases: int, seed: int, workers: int, progress: Callable[[int, int], No
         if chunk.first is not None and (first is None or chunk.first.index < first.index):
             first = chunk.first
         progress(done, differences)
-    return Result(done, differences, first, time.perf_counter() - started)
+    return ProofResult(done, differences, first, time.perf_counter() - started)
 
 
 def _run(tasks: Iterator[tuple[int, int, int]], workers: int) -> Iterator[_Chunk]:

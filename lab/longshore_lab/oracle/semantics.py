@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from longshore.core.arrays.choose import choose
 from longshore.core.words.errors import LongshoreError
 from longshore.filters import feasible
-from longshore.policies.heuristics.kube_default import HEURISTIC
+from longshore.policies.base import choose_node
+from longshore.policies.heuristics.kube_default import POLICY
 from longshore_lab.oracle.compare import answer, difference, encode_case
 from longshore_lab.oracle.program import Oracle
 
@@ -60,7 +60,7 @@ def _time(case: bytes, repeats: int) -> list[float]:
     for _ in range(repeats):
         started = time.perf_counter()
         mask = feasible(arrays, pod_class)
-        choose(arrays, HEURISTIC.score(arrays, pod_class, mask), mask, has_random_ties=True)
+        choose_node(POLICY, arrays, pod_class, mask, wants_devices=False)
         times.append((time.perf_counter() - started) * 1e3)
     return times
 

@@ -19,8 +19,9 @@ import msgspec
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.live import api
+from longshore.live.kwok import NODES_PATH
 from longshore_lab.cluster import ClusterOptions, LocalCluster
-from longshore_lab.cluster.nodes import NODES_PATH, ZONES, kwok_nodes
+from longshore_lab.cluster.nodes import ZONES, kwok_nodes
 from longshore_lab.cluster.real.images import image_name
 from longshore_lab.plugin_process import PluginProcess
 from longshore_lab.proof.faults import make_namespace

@@ -18,9 +18,10 @@ from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.live import api
+from longshore.live.kwok import NODES_PATH
 from longshore.scheduling import failpoints
 from longshore_lab.cluster import ClusterOptions, LocalCluster, temporary
-from longshore_lab.cluster.nodes import NODES_PATH, create_nodes, kwok_nodes
+from longshore_lab.cluster.nodes import create_nodes, kwok_nodes
 from longshore_lab.proof.held_client import HeldClient
 from longshore_lab.proof.load import delete_pods
 from longshore_lab.proof.own_scheduler import running_scheduler

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from longshore.deciding.live_policy import find_live_policy
+from longshore.deciding.find import find_live_policy
 from longshore.kube.client import Client
 from longshore.scheduling.metrics import SchedulerMetrics
 from longshore.scheduling.service import Service, Settings, Surroundings

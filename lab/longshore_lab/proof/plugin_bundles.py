@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from longshore.core.arrays.features import feature_specs
-from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle import Bundle, Envelope
 from longshore.core.network.bundle_files import POLICY_FILE, WEIGHTS_FILE
 from longshore.core.network.forward import Op
 from longshore.policies.bundle_folder import write_folder
@@ -26,26 +26,26 @@ _LARGE = 3e38
 """A weight that is finite, and with which no score is."""
 
 
-def packing_policy(name: str = "packing") -> Policy:
+def packing_bundle(name: str = "packing") -> Bundle:
     """Return a policy that fills the fullest node, as upstream's scores never do."""
     return _policy(name, {"after_cpu_used": 1.0}, Envelope((0.0,), (1.0,)))
 
 
-def reading_policy() -> Policy:
+def reading_bundle() -> Bundle:
     """Return a policy that reads a measured latency, trained where it was never long."""
     return _policy("near", {"after_cpu_used": 0.1, "latency": -1.0}, Envelope((0.0, 0.0), (1.0, 0.6)))
 
 
-def overflowing_policy() -> Policy:
+def overflowing_bundle() -> Bundle:
     """Return a policy with finite weights whose scores are not: a check of the weights alone does not find it."""
-    policy = packing_policy("overflowing")
+    policy = packing_bundle("overflowing")
     ops = (Op("linear", ("rows",), "first", ("w", "b")), Op("linear", ("first",), "score", ("w", "b")))
     tensors = {"w": np.full((1, 1), _LARGE, np.float32), "b": np.full(1, _LARGE, np.float32)}
     return msgspec.structs.replace(policy, ops=ops, tensors=tensors)
 
 
-def _policy(name: str, weights: dict[str, float], envelope: Envelope) -> Policy:
-    return Policy(
+def _policy(name: str, weights: dict[str, float], envelope: Envelope) -> Bundle:
+    return Bundle(
         name=name,
         features=feature_specs(tuple(weights)),
         ops=(Op("linear", ("rows",), "score", ("w", "b")),),
@@ -64,7 +64,7 @@ class ModelLink:
         self.path = folder / "model"
         self._states = 0
 
-    def put(self, policy: Policy) -> None:
+    def put(self, policy: Bundle) -> None:
         """Put a good bundle in place."""
         write_folder(self._next(), policy)
         self._exchange()
@@ -120,7 +120,7 @@ def nan_weights(folder: Path) -> None:
 
 def overflowing(folder: Path) -> None:
     """Let the scores be infinite, from weights that are not."""
-    write_folder(folder, overflowing_policy())
+    write_folder(folder, overflowing_bundle())
 
 
 def deleted(folder: Path) -> None:

@@ -111,7 +111,7 @@ async def _half_a_file(spot: Spot) -> None:
 
 def _reading(damage: Callable[[Spot], Awaitable[None]], expected: Expected) -> Fault:
     arguments = {"readingsFile": "{folder}/readings.json"}
-    return Fault(damage, expected, arguments=arguments, policy=bundles.reading_policy, prepare=_write_readings)
+    return Fault(damage, expected, arguments=arguments, policy=bundles.reading_bundle, prepare=_write_readings)
 
 
 _REFUSED = (_READINGS_FAILURES,)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle import Bundle
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.live import api
@@ -24,7 +24,7 @@ from longshore_lab.cluster import ClusterOptions, LocalCluster, temporary
 from longshore_lab.plugin_process import PluginProcess
 from longshore_lab.proof.faults import make_namespace
 from longshore_lab.proof.load import delete_pods
-from longshore_lab.proof.plugin_bundles import ModelLink, packing_policy
+from longshore_lab.proof.plugin_bundles import ModelLink, packing_bundle
 from longshore_lab.proof.pod_watch import watching
 from longshore_lab.proof.recheck import misplaced
 from longshore_lab.proof.scene import Scene
@@ -88,7 +88,7 @@ class Fault:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Of the plugin, beside the usual ones; `{folder}` in a text is the fault's own."""
     failpoint: str = ""
-    policy: Callable[[], Policy] = packing_policy
+    policy: Callable[[], Bundle] = packing_bundle
     prepare: Callable[[Spot], Awaitable[None]] | None = None
     """What is there before, and right."""
     is_logged: bool = True

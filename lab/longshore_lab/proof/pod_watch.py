@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from longshore.kube import wire
 from longshore.kube.client import Client
-from longshore.kube.reflector import Batch, Reflector, Stage, Unreadable
+from longshore.kube.reflector import Reflector, Stage, Unreadable, WatchBatch
 from longshore.kube.resources import PODS
 
 
@@ -36,7 +36,7 @@ class PodWatch:
         self._changed = asyncio.Event()
         self._unseen: set[str] = set()
 
-    def deliver(self, batch: Batch) -> None:
+    def deliver(self, batch: WatchBatch) -> None:
         """Take a batch of the watch."""
         now = time.monotonic()
         if batch.stage is Stage.LIST_BEGINS:

@@ -21,7 +21,7 @@ from longshore.kube import annotations
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.live import api
-from longshore.policies.bundle_folder import read_folder
+from longshore.policies.bundle_folder import SHIPPED, find_bundles, read_folder
 from longshore_lab import build
 from longshore_lab.cluster import LocalCluster
 from longshore_lab.live_demo import scheduling
@@ -43,7 +43,7 @@ _NOT_MODELLED = "which longshore does not model"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PlacedPod:
     """What a scheduler did with one pod."""
 
     node: str | None
@@ -95,11 +95,11 @@ def repository_bundles() -> dict[str, Path]:
     """Return all bundles of this repository that serve any number of nodes, by name."""
     root = build.SOURCE.parent
     folders = [path.parent for path in sorted(root.glob("contract/bundles/*/policy.json"))]
-    folders += [path.parent for path in sorted(root.glob("bundles/*/policy.json"))]
+    folders += find_bundles(SHIPPED)
     return {folder.name: folder for folder in folders if read_folder(folder).num_nodes is None}
 
 
-def difference(plugin: Outcome, standalone: Outcome) -> str | None:
+def difference(plugin: PlacedPod, standalone: PlacedPod) -> str | None:
     """Say where the two differ; None = nowhere. Sentences about nodes that do not fit are upstream's own matter."""
     if (plugin.node, plugin.devices) == (standalone.node, standalone.devices):
         return None
@@ -233,7 +233,7 @@ class _Proof:
         try:
             await self._stage.put(drawn.objects)
             await asyncio.sleep(settle_seconds)
-            ours: dict[str, tuple[str, Outcome]] = {}
+            ours: dict[str, tuple[str, PlacedPod]] = {}
             for pod in drawn.pods:
                 placed = await self._place(pod, STANDALONE)
                 if placed is None:
@@ -253,7 +253,7 @@ class _Proof:
             await self._remove(drawn.pods)
             await self._stage.clear()
 
-    async def _agrees(self, drawn: Round, pod: Json, standalone: Outcome, result: BundleResult) -> bool:
+    async def _agrees(self, drawn: Round, pod: Json, standalone: PlacedPod, result: BundleResult) -> bool:
         """Place a pod with the plugin and compare; False = the clusters are not the same from here on."""
         placed = await self._place(pod, PLUGIN)
         if placed is None:
@@ -274,7 +274,7 @@ class _Proof:
         result.pending += plugin.node is None
         return True
 
-    async def _place(self, pod: Json, scheduler: str) -> tuple[str, Outcome] | None:
+    async def _place(self, pod: Json, scheduler: str) -> tuple[str, PlacedPod] | None:
         """Give a pod to a scheduler and wait for its answer; one that has no node is taken away. None = refused."""
         try:
             created = await self._stage.create(with_scheduler(pod, scheduler))
@@ -291,10 +291,10 @@ class _Proof:
         seen = sightings.pop(uid)
         if not seen.nodes:
             await self._stage.remove(created)
-            return uid, Outcome(None, message=seen.message)
+            return uid, PlacedPod(None, message=seen.message)
         asks = {annotations.GPU_MILLI, annotations.GPU_COUNT} & pod["metadata"].get("annotations", {}).keys()
         notes = (await self._stage.get(created))["metadata"]["annotations"] if asks else {}
-        return uid, Outcome(seen.nodes[0], notes.get(annotations.GPU_DEVICES, ""))
+        return uid, PlacedPod(seen.nodes[0], notes.get(annotations.GPU_DEVICES, ""))
 
     async def _remove(self, pods: list[Json]) -> None:
         for pod in pods:

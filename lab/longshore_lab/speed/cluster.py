@@ -33,7 +33,7 @@ from longshore_lab.speed.cluster_modes import (
     write_random_bundle,
 )
 from longshore_lab.speed.cluster_run import (
-    Run,
+    Measurement,
     clear,
     exact_quantile,
     measure,
@@ -153,17 +153,17 @@ def check(options: SpeedOptions) -> None:
             raise InputError(f"got {', '.join(map(str, numbers)) or 'no'} {what}, expected at least 1")
 
 
-def measure_all(options: SpeedOptions, tell: Tell = lambda _: None) -> list[Run]:
+def measure_all(options: SpeedOptions, tell: Tell = lambda _: None) -> list[Measurement]:
     """Measure every mode at every size as often as asked for; say how long it will still take.
 
     Raises:
         LongshoreError: the options are wrong, the cluster does not come up, or pods were not bound.
     """
     check(options)
-    runs: list[Run] = []
+    runs: list[Measurement] = []
     began, total_runs = time.monotonic(), len(options.nodes) * options.repeats * len(options.modes)
 
-    def finished(run: Run) -> None:
+    def finished(run: Measurement) -> None:
         runs.append(run)
         left = (time.monotonic() - began) / len(runs) * (total_runs - len(runs))
         tell(f"{len(runs)} of {total_runs}: {described(run)}; about {left:.0f} s left")
@@ -174,7 +174,7 @@ def measure_all(options: SpeedOptions, tell: Tell = lambda _: None) -> list[Run]
     return runs
 
 
-def described(run: Run) -> str:
+def described(run: Measurement) -> str:
     """Say in a line what came of a run."""
     ranking, cpu_ms = "", 1000 * run.cpu_seconds / run.pods
     if run.rankings is not None:
@@ -186,12 +186,12 @@ def described(run: Run) -> str:
     )
 
 
-def cells(runs: Sequence[Run]) -> list[Cell]:
+def cells(runs: Sequence[Measurement]) -> list[Cell]:
     """Put the repeats of each mode and size together."""
     return [_cell(_of(runs, *key)) for key in _keys(runs)]
 
 
-def pairs(runs: Sequence[Run]) -> list[Pair]:
+def pairs(runs: Sequence[Measurement]) -> list[Pair]:
     """Compare each mode of ours with each of kube-scheduler as it is, repeat by repeat."""
     keys = _keys(runs)
     return [
@@ -202,7 +202,7 @@ def pairs(runs: Sequence[Run]) -> list[Pair]:
     ]
 
 
-def rankings(runs: Sequence[Run]) -> list[Ranking]:
+def rankings(runs: Sequence[Measurement]) -> list[Ranking]:
     """Put together what the repeats of each mode of the plugin took to rank."""
     found = []
     for mode, nodes in _keys(runs):
@@ -262,7 +262,7 @@ def _cluster(nodes: int, tell: Tell) -> AbstractContextManager[LocalCluster]:
     return temporary(ClusterOptions(name=f"speed-{os.getpid()}-{nodes}", nodes=nodes, has_scheduler=False))
 
 
-def _measure_size(cluster: LocalCluster, options: SpeedOptions, finished: Callable[[Run], None]) -> None:
+def _measure_size(cluster: LocalCluster, options: SpeedOptions, finished: Callable[[Measurement], None]) -> None:
     count = min(options.pods, cluster.options.nodes * _PODS_PER_NODE)
     bundle = options.bundle
     if PLUGIN in options.modes and bundle is None:
@@ -286,23 +286,23 @@ def _milliseconds(durations: Histogram, share: float) -> float:
     return round(1000 * quantile(durations, share), 3)
 
 
-def _of(runs: Sequence[Run], mode: str, nodes: int) -> list[Run]:
+def _of(runs: Sequence[Measurement], mode: str, nodes: int) -> list[Measurement]:
     return [run for run in runs if (run.mode, run.nodes) == (mode, nodes)]
 
 
-def _pair(ours: Sequence[Run], theirs: Sequence[Run]) -> Pair:
+def _pair(ours: Sequence[Measurement], theirs: Sequence[Measurement]) -> Pair:
     both = list(zip(ours, theirs, strict=True))
     ratios = tuple(mine.pods_per_second / other.pods_per_second for mine, other in both)
     binding = [mine.pods_per_second_binding / max(other.pods_per_second_binding, 1e-9) for mine, other in both]
     return Pair(ours[0].mode, theirs[0].mode, ours[0].nodes, median(ratios), min(ratios), ratios, median(binding))
 
 
-def _keys(runs: Sequence[Run]) -> list[tuple[str, int]]:
+def _keys(runs: Sequence[Measurement]) -> list[tuple[str, int]]:
     found = {(run.mode, run.nodes) for run in runs}
     return sorted(found, key=lambda key: (key[1], MODES.index(key[0])))
 
 
-def _cell(runs: Sequence[Run]) -> Cell:
+def _cell(runs: Sequence[Measurement]) -> Cell:
     first = runs[0]
     histograms = [run.durations for run in runs if run.durations is not None]
     if histograms:

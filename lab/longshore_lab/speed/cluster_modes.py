@@ -80,10 +80,10 @@ def write_random_bundle(folder: Path) -> Path:
     """
     # With JAX behind it, which nobody needs who measures a bundle of his own.
     from longshore_lab.contract_cases import PLUGIN_FEATURES
-    from longshore_lab.speed.inference import random_policy
+    from longshore_lab.speed.inference import random_bundle
 
     read = tuple(name for name in PLUGIN_FEATURES if not name.startswith(("gpu_", "pwr_", "cpu_per")))
-    write_folder(folder, random_policy(read))
+    write_folder(folder, random_bundle(read))
     return folder
 
 

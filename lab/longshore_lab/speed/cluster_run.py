@@ -21,7 +21,7 @@ from longshore.kube.client import METADATA_ONLY, Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import ApiError, Forbidden, Unauthorized
 from longshore.kube.identity import Identity
-from longshore.kube.reflector import Batch, Reflector
+from longshore.kube.reflector import Reflector, WatchBatch
 from longshore.kube.resources import Resource
 from longshore.live import api
 from longshore.store.reader import DecisionReader
@@ -67,7 +67,7 @@ _BOUND_PODS = Resource("pods", "Pod", "v1", _Named, field_selector="spec.nodeNam
 
 
 @dataclass(frozen=True)
-class Run:
+class Measurement:
     """What one scheduler did with the waiting pods."""
 
     mode: str
@@ -206,7 +206,7 @@ async def settle(cluster: LocalCluster, at_most_seconds: float = 30.0) -> None:
 
 async def measure(
     cluster: LocalCluster, client: Client, mode: str, count: int, policies: Policies, *, is_preferred: bool = False
-) -> Run:
+) -> Measurement:
     """Let pods wait, start a scheduler, and stop it when all are bound; the pods are gone afterwards.
 
     A preferred one gets a core before the cluster's other processes do.
@@ -246,14 +246,14 @@ async def read_metrics(cluster: LocalCluster, part: PartRecord) -> str:
         return (await client.request("GET", "/metrics")).decode()
 
 
-async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int, is_preferred: bool) -> Run:
+async def _timed(cluster: LocalCluster, part: PartRecord, mode: str, count: int, is_preferred: bool) -> Measurement:
     started, moments = await _start_and_watch(cluster, part, count, is_preferred)
     process = cluster.record.parts[part.name].process
     assert process is not None
     used, held = cpu_seconds(process), memory_bytes(process) or 0
     page = await counted_page(cluster, part, count)
     first, last = min(moments), max(moments)
-    run = Run(mode, cluster.options.nodes, count, last - started, last - first, used, held)
+    run = Measurement(mode, cluster.options.nodes, count, last - started, last - first, used, held)
     if mode in (STANDALONE, PLUGIN):
         run = replace(run, cpu_durations=histogram(page, "longshore_decision_cpu_seconds"))
     if mode == STANDALONE:
@@ -348,7 +348,7 @@ class _BindingWatch:
         # The server ends a watch when it has no time to serve it; a reflector goes on where it was.
         self.reflector = Reflector(client, _BOUND_PODS, self._take)
 
-    def _take(self, batch: Batch) -> None:
+    def _take(self, batch: WatchBatch) -> None:
         now = time.perf_counter()
         for event in batch.events:
             self.moments.setdefault(event.object.metadata.name, now)

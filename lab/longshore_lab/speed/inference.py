@@ -22,11 +22,11 @@ from longshore.core.arrays.encode import encode
 from longshore.core.arrays.features import feature_specs
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
-from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle import Bundle, Envelope
 from longshore.core.network.forward import needed, tensor_names
 from longshore.core.words.trace import Create
 from longshore.objectives.weighted import parse_objective
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy, choose_node
 from longshore.policies.learned import learned
 from longshore.simulator.params import compile_trace
 from longshore.training.run.probe import probe
@@ -68,7 +68,7 @@ class Moment(NamedTuple):
 
 def measure(num_nodes: int, workload: str, repeats: int, series: int) -> Cell:
     """Time decisions on a cluster of a size: of several series of decisions the one with the lowest median."""
-    policy = random_policy(picked_features(workload))
+    policy = random_bundle(picked_features(workload))
     moments = there_and_back(num_nodes)
     plain, cached = learned(policy), learned(policy, keeps_rows=True)
     median, worst = _best(lambda: _times(_decision(plain), moments, repeats), series)
@@ -95,12 +95,12 @@ def picked_features(workload: str) -> tuple[str, ...]:
     return probe([compile_trace(trace)], parse_objective("el-rl"), _FILTERS).features
 
 
-def random_policy(features: tuple[str, ...], seed: int = 0) -> Policy:
+def random_bundle(features: tuple[str, ...], seed: int = 0) -> Bundle:
     """Make a policy of random weights, as wide as trained ones."""
     blueprint = DeepSets().build(Sizes(len(features), 0))
     ops, draw = needed(blueprint.ops), np.random.default_rng(seed)
     shapes = {name: shape.shape for name, shape in blueprint.shapes}
-    return Policy(
+    return Bundle(
         name="random",
         features=feature_specs(features),
         ops=ops,
@@ -136,10 +136,9 @@ def _cluster(num_nodes: int) -> tuple[ClusterArrays, Array]:
     return encoded.arrays, np.asarray(np.bincount(classes).argmax())
 
 
-def _decision(heuristic: Heuristic) -> Callable[[Moment], object]:
+def _decision(policy: Policy) -> Callable[[Moment], object]:
     def decide(moment: Moment) -> object:
-        arrays, pod_class, feasible = moment
-        return heuristic.choose(arrays, heuristic.score(arrays, pod_class, feasible), feasible)
+        return choose_node(policy, *moment, wants_devices=False)
 
     return decide
 

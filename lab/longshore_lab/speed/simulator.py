@@ -31,10 +31,11 @@ from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
 from longshore.core.words.trace import Create, Trace
 from longshore.filters import SETS
 from longshore.policies import REGISTRY
+from longshore.policies.base import Score
 from longshore.simulator.params import Compiled, SimParams, compile_trace
 from longshore.simulator.reference import Reference
 from longshore.simulator.state import RUNNING, WAITING, SimState
-from longshore.simulator.transition import Decide, Program, initial, step
+from longshore.simulator.transition import act, initial, look
 
 DEFAULT_SIZES = ((4, 4096), (16, 1024), (64, 256), (1024, 16))
 """(nodes, environments at once) for a CPU: about as many rows in all at every size."""
@@ -89,12 +90,17 @@ _AXES = SimParams._make(None if field in ("cluster", "lag_seconds") else 0 for f
 
 @jax.jit
 def _rollout(params: SimParams, states: SimState) -> tuple[SimState, Array]:
-    program = Program(_deepsets(), _FILTERS, has_node_events=False)
+    network = _deepsets()
 
     def one(params: SimParams, state: SimState) -> tuple[SimState, Array]:
         def body(state: SimState, _: None) -> tuple[SimState, Array]:
-            state, outcome = step(program, params, state)
-            return state, outcome.kind
+            state, seen = look(_FILTERS, params, state)
+            # The best score alone: what is measured is the simulator, and the yardstick breaks no ties either.
+            scores = network(seen.cluster, seen.pod_class, seen.feasible)
+            node = jnp.argmax(jnp.where(seen.feasible, scores, -jnp.inf))
+            devices = jnp.zeros(seen.cluster.state.gpu_used.shape[1], jnp.int64)
+            state, taken = act(params, state, seen, node, devices, has_node_events=False)
+            return state, taken.kind
 
         return jax.lax.scan(body, state, None, length=_STEPS)
 
@@ -102,20 +108,19 @@ def _rollout(params: SimParams, states: SimState) -> tuple[SimState, Array]:
     return played
 
 
-def _deepsets() -> Decide:
+def _deepsets() -> Score:
     """Per-node rows, one hidden layer, max-pooling over nodes, one score per node: the yardstick's network."""
     keys = jax.random.split(jax.random.PRNGKey(0), 4)
     shapes = ((9, WIDTH), (WIDTH, WIDTH), (WIDTH, WIDTH), (WIDTH, 1))
     weights = [0.2 * jax.random.normal(key, shape, jnp.float32) for key, shape in zip(keys, shapes, strict=True)]
 
-    def decide(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array]:
+    def score(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         rows = _rows(cluster, pod_class, feasible)
         hidden = jax.nn.relu(rows @ weights[0])
         pooled = hidden.max(axis=0, keepdims=True)
-        scores = (jax.nn.relu(hidden @ weights[1] - pooled @ weights[2]) @ weights[3])[:, 0]
-        return jnp.argmax(jnp.where(feasible, scores, -jnp.inf)), jnp.zeros(cluster.state.gpu_used.shape[1], jnp.int64)
+        return (jax.nn.relu(hidden @ weights[1] - pooled @ weights[2]) @ weights[3])[:, 0]
 
-    return decide
+    return score
 
 
 def _rows(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> Array:

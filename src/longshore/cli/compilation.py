@@ -5,7 +5,7 @@ import os
 
 def keep_compiled_programs() -> None:
     """Point JAX at longshore's cache, unless the user has chosen a place; must run before JAX is imported."""
-    from longshore_lab.build import cache_folder
+    from longshore.store.location import cache_folder
 
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder() / "jax"))
     # Programs that compile faster than this are not worth a file.

@@ -7,7 +7,7 @@ import typer
 from longshore.cli.output import JsonOption, emit, note, printable, write_table
 
 if TYPE_CHECKING:
-    from longshore.store.records import DecisionRecord
+    from longshore.core.words.decision import Decision
 
 
 def register(app: typer.Typer) -> None:
@@ -27,16 +27,17 @@ def decisions(
     """Show what was decided for which pod, how close it was, and what came of it."""
     from longshore.store.location import default_store
     from longshore.store.reader import DecisionReader
+    from longshore.store.schema import row_of
 
     reader = DecisionReader(store or str(default_store()))
     try:
         found = reader.query(pod=pod, limit=last)
     finally:
         reader.close()
-    emit(json_mode, {"decisions": found}, lambda: _render(found, pod))
+    emit(json_mode, {"decisions": [row_of(one) for one in found]}, lambda: _render(found, pod))
 
 
-def _render(found: "list[DecisionRecord]", pod: str | None) -> None:
+def _render(found: "list[Decision]", pod: str | None) -> None:
     if not found:
         note("no decisions yet" if pod is None else f"no decisions about `{pod}`")
         return
@@ -46,7 +47,7 @@ def _render(found: "list[DecisionRecord]", pod: str | None) -> None:
         _render_reasons(found[0])
 
 
-def _row(one: "DecisionRecord") -> tuple[str, ...]:
+def _row(one: "Decision") -> tuple[str, ...]:
     return (
         _time(one.time_us),
         one.pod,
@@ -67,7 +68,7 @@ def _time(time_us: int) -> str:
     return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_us):%Y-%m-%d %H:%M:%S.%f}"[:-3] + "Z"
 
 
-def _result(one: "DecisionRecord") -> str:
+def _result(one: "Decision") -> str:
     parts = [
         f"fallback: {one.fallback_reason}" if one.fallback_reason else "",
         one.pending_reason or "",
@@ -77,7 +78,7 @@ def _result(one: "DecisionRecord") -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _render_reasons(one: "DecisionRecord") -> None:
+def _render_reasons(one: "Decision") -> None:
     print(printable(f"\nthe newest, {_time(one.time_us)}, in mode {one.mode}:"))
     if one.candidates:
         write_table(

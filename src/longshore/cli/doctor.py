@@ -1,7 +1,6 @@
 """`longshore doctor`: what this machine has and lacks, and the command that provides what is missing."""
 
 import functools
-import importlib
 import platform
 import re
 import shutil
@@ -14,9 +13,10 @@ from typing import NamedTuple
 import typer
 
 from longshore.cli.output import JsonOption, emit, write_table
-from longshore.core.words.errors import ComponentMissingError
 
 PYTHON_MINIMUM = (3, 11)
+PROBE_GROUP = "longshore.probes"
+"""Entry points of other packages: functions that return what else to look for."""
 PROGRAM_TIMEOUT_SECONDS = 60.0
 """Generous: the first import of JAX on a cold disk takes tens of seconds."""
 
@@ -39,7 +39,7 @@ class Check(NamedTuple):
     detail: str
     """The version or place that was found, or why it does not count."""
     is_essential: bool
-    """Whether longshore's own commands need it; the others serve tests, training or the lab."""
+    """Whether longshore's own commands need it; the others serve training and tests."""
     provided_by: str
     """The command that provides it."""
 
@@ -125,17 +125,6 @@ def find_program(names: tuple[str, ...], version_argument: str) -> Found:
     return Found(False, "not on the PATH")
 
 
-def find_oracle() -> Found:
-    """Look for the built oracle in the cache of the lab."""
-    try:
-        path = importlib.import_module("longshore_lab.build").oracle_path()
-    except ModuleNotFoundError:
-        return Found(False, "no `longshore_lab.build` in this installation")
-    except ComponentMissingError as error:
-        return Found(False, f"{error.message}: {error.hint}")
-    return Found(path.is_file(), str(path) if path.is_file() else "not built")
-
-
 def _run_program(command: list[str]) -> Found:
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=PROGRAM_TIMEOUT_SECONDS, check=False)
@@ -153,8 +142,7 @@ def all_probes() -> tuple[Probe, ...]:
         Probe("python", find_python, True, "a Python of at least 3.11, then `make setup`"),
         *(Probe(name, functools.partial(find_package, name), True, "make setup") for name in required_packages()),
         Probe("jax", find_jax, False, "make setup"),
-        Probe("go", functools.partial(find_program, ("go",), "version"), False, "make controlplane"),
-        Probe("oracle", find_oracle, False, "make controlplane"),
         Probe("chromium", functools.partial(find_program, chromium, "--version"), False, "apt-get install chromium"),
         Probe("git", functools.partial(find_program, ("git",), "--version"), False, "apt-get install git"),
+        *(probe for entry in metadata.entry_points(group=PROBE_GROUP) for probe in entry.load()()),
     )

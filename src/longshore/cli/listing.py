@@ -64,10 +64,23 @@ def list_units(
 def _units(room: str) -> tuple[str, list[dict[str, str | None]]]:
     if room != PRESETS:
         registry = registry_of(room)
-        return registry.kind, [_unit(registry, name) for name in registry.names()]
+        units = [_unit(registry, name) for name in registry.names()]
+        return registry.kind, units + (_shipped_bundles() if room == "policies" else [])
     from longshore.training.run.presets import PRESETS as TABLE
 
     return "preset", [{"name": name, "description": one.description, "broken": None} for name, one in TABLE.items()]
+
+
+def _shipped_bundles() -> list[dict[str, str | None]]:
+    from pathlib import Path
+
+    from longshore.policies.bundle_folder import read_folder, shipped_names
+
+    bundles = {name: read_folder(Path(name)) for name in shipped_names()}
+    return [
+        {"name": name, "description": f"Trained for {bundle.objective} (a bundle).", "broken": None}
+        for name, bundle in bundles.items()
+    ]
 
 
 def _unit(registry: Registry, name: str) -> dict[str, str | None]:

@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import sys
+from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -28,21 +29,19 @@ COMMANDS = (
     "longshore.cli.train",
     "longshore.cli.sweep",
     "longshore.cli.evaluate",
-    "longshore_studies.openb.commands.table",
     "longshore.cli.models",
     "longshore.cli.demo",
-    "longshore_lab.commands.demo_cluster",
-    "longshore_lab.commands.demo_kube_scheduler",
     "longshore.cli.notebook",
-    "longshore_lab.commands.cluster",
     "longshore.cli.schedule",
     "longshore.cli.workload",
     "longshore.cli.record",
     "longshore.cli.decisions",
     "longshore.cli.config",
     "longshore.cli.top",
-    "longshore_lab.commands.bench",
 )
+
+COMMAND_GROUP = "longshore.commands"
+"""Entry points of other packages, each a `register(app)`: the lab and the studies add theirs by it."""
 
 DEBUG_VARIABLE = "LONGSHORE_DEBUG"
 """Set to 1, a foreseen error shows its traceback instead of its message alone."""
@@ -63,7 +62,18 @@ def build_app() -> typer.Typer:
     app.callback()(_options)
     for module_name in COMMANDS:
         importlib.import_module(module_name).register(app)
+    for entry in sorted(metadata.entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
+        _register_other(app, entry)
     return app
+
+
+def _register_other(app: typer.Typer, entry: metadata.EntryPoint) -> None:
+    """Add a command of another package; one that cannot be loaded must not take the others with it."""
+    try:
+        entry.load()(app)
+    except Exception as error:  # noqa: BLE001 (whatever is wrong with that package, our own commands work)
+        reason = printable(f"{type(error).__name__}: {error}")
+        print(f"note: the command `{entry.name}` of {entry.value} cannot be loaded: {reason}", file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -84,14 +94,26 @@ def _run(arguments: list[str] | None) -> int | str | None:
     try:
         build_app()(args=arguments, prog_name="longshore")
     except LongshoreError as error:
-        if os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
+        return _fail(error)
+    except ModuleNotFoundError as error:
+        from longshore.core.words.extras import missing_extra
+
+        missing = missing_extra(error)
+        if missing is None:
             raise
-        text = printable(str(error), keep="\n")
-        print(f"error: {text}", file=sys.stderr)
-        return error.exit_code
+        return _fail(missing)
     except SystemExit as ended:
         return ended.code
     return 0
+
+
+def _fail(error: LongshoreError) -> int:
+    """Print an error that was foreseen, and return the exit code."""
+    if os.environ.get(DEBUG_VARIABLE, "0") not in ("", "0"):
+        raise error
+    text = printable(str(error), keep="\n")
+    print(f"error: {text}", file=sys.stderr)
+    return error.exit_code
 
 
 def _prepare_streams() -> None:

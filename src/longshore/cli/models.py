@@ -13,9 +13,9 @@ from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.core.words.errors import InputError, LongshoreError
 
 if TYPE_CHECKING:
-    from longshore.core.network.bundle import Policy
+    from longshore.core.network.bundle import Bundle
 
-Bundle = Annotated[Path, typer.Argument(help="The folder of a bundle.", show_default=False)]
+BundleFolder = Annotated[Path, typer.Argument(help="The folder of a bundle.", show_default=False)]
 
 
 def register(app: typer.Typer) -> None:
@@ -68,7 +68,7 @@ def list_models(
     emit(json_mode, {"models": models}, render)
 
 
-def show(bundle: Bundle, json_mode: JsonOption = False) -> None:
+def show(bundle: BundleFolder, json_mode: JsonOption = False) -> None:
     """Show what a bundle is: what it optimises and reads, how it was trained, its results."""
     import msgspec
 
@@ -90,16 +90,16 @@ def show(bundle: Bundle, json_mode: JsonOption = False) -> None:
     emit(json_mode, {"folder": str(bundle), **_facts(policy), **details}, render)
 
 
-def verify(bundle: Bundle, json_mode: JsonOption = False) -> None:
+def verify(bundle: BundleFolder, json_mode: JsonOption = False) -> None:
     """Check a bundle: files, limits, digest, features, network, and a trial on a small cluster. Exit 1 if it fails."""
     from dataclasses import asdict
 
-    from longshore.deciding.trial import try_policy
+    from longshore.deciding.trial import try_bundle
     from longshore.policies.bundle_folder import read_folder
 
     try:
         policy = read_folder(bundle)
-        trial = try_policy(policy)
+        trial = try_bundle(policy)
     except LongshoreError as error:
         text = f"refused: {error}"
         refusal = {"folder": str(bundle), "is_sound": False, "reason": error.message, "hint": error.hint}
@@ -116,15 +116,15 @@ def verify(bundle: Bundle, json_mode: JsonOption = False) -> None:
 
 
 def diff(
-    first: Bundle,
+    first: BundleFolder,
     second: Annotated[Path, typer.Argument(help="The folder of another bundle.", show_default=False)],
     json_mode: JsonOption = False,
 ) -> None:
     """Show what differs between two bundles: features, network, objective, training, results, weights."""
-    from longshore.core.network.bundle_diff import diff_policies
+    from longshore.core.network.bundle_diff import diff_bundles
     from longshore.policies.bundle_folder import read_folder
 
-    found = diff_policies(read_folder(first), read_folder(second))
+    found = diff_bundles(read_folder(first), read_folder(second))
 
     def render() -> None:
         if found:
@@ -150,7 +150,7 @@ def _model(folder: Path) -> dict[str, str | None]:
     return {"folder": str(folder), **found, "name": policy.name, "objective": policy.objective, **words}
 
 
-def _facts(policy: "Policy") -> dict[str, object]:
+def _facts(policy: "Bundle") -> dict[str, object]:
     return {
         "name": policy.name,
         "objective": policy.objective,

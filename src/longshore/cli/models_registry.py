@@ -47,11 +47,11 @@ def push(
 ) -> None:
     """Verify a bundle and keep it as the next version of a model; what is there already keeps its version."""
     from longshore.core.network.bundle_files import read_bundle
-    from longshore.deciding.trial import try_policy
+    from longshore.deciding.trial import try_bundle
     from longshore.policies.bundle_folder import read_files
 
     files = read_files(bundle)
-    try_policy(read_bundle(files))
+    try_bundle(read_bundle(files))
     with _open(store) as registry:
         pushed = registry.push(files, name=name, alias=alias)
     emit(json_mode, _facts(pushed), lambda: print(_line(pushed)))

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from longshore.cli.output import note
-from longshore.core.words.errors import InputError
+from longshore.core.words.errors import ExtraMissingError, InputError
 
 _NEEDED = ("jupytext", "jupyterlab")
-_INSTALL = "pip install 'longshore[train,notebook]'"
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +33,7 @@ def notebook(
     """Open a tour in JupyterLab: train a policy, look at it, compare it."""
     missing = [name for name in _NEEDED if (open_it or name == "jupytext") and not importlib.util.find_spec(name)]
     if missing:
-        raise InputError(f"`{missing[0]}` is not installed, and the notebook needs it", f"install it: {_INSTALL}")
+        raise ExtraMissingError(missing[0], "notebook")
     written = write_tour(folder)
     note(f"the notebook is `{written}`; `{written.with_suffix('.py').name}` beside it is the same as plain Python")
     if not open_it:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from longshore.core.arrays.encode import Encoded
     from longshore.core.words.decision import Decision
     from longshore.core.words.snapshot import Snapshot
-    from longshore.deciding.outcome import Outcome
+    from longshore.deciding.placement_figures import PlacementFigures
 
 DEFAULT_POLICIES = "kube-default,most-allocated,best-fit,round-robin,random,energy-latency"
 
@@ -39,13 +39,13 @@ def place(
     Nothing is changed anywhere: this only computes.
     """
     from longshore.core.arrays.encode import encode
-    from longshore.deciding.choosers import find_chooser
     from longshore.deciding.decide import decide_all
-    from longshore.deciding.outcome import outcome
+    from longshore.deciding.find import find_policy
+    from longshore.deciding.placement_figures import placement_figures
     from longshore.kube.dump import read_dump
     from longshore.objectives.weighted import parse_objective
 
-    choosers = [find_chooser(name, filters) for name in _split(policies)]
+    chosen = [find_policy(name, filters) for name in _split(policies)]
     reward = parse_objective(objective)
     imported = read_dump(read_bytes(dump), dump)
     for remark in imported.notes:
@@ -53,20 +53,29 @@ def place(
     _check_pod(explain, imported.snapshot)
     start = encode(imported.snapshot, seed=seed)
     runs: dict[str, list[Decision]] = {}
-    outcomes: dict[str, Outcome] = {}
-    for chooser in choosers:
+    outcomes: dict[str, PlacementFigures] = {}
+    for policy in chosen:
         found, end = [], start
-        for decision, after in decide_all(start, chooser, reward):
+        for decision, after in decide_all(start, policy, reward):
             found.append(decision)
             end = after
-        runs[chooser.name], outcomes[chooser.name] = found, outcome(end, found)
+        runs[policy.name], outcomes[policy.name] = found, placement_figures(end, found)
     payload = {
         "runs": [
-            {"policy": name, "outcome": outcomes[name], "decisions": [d for d in found if explain in (None, d.pod)]}
+            {
+                "policy": name,
+                "outcome": outcomes[name],
+                "decisions": [_told(decision) for decision in found if explain in (None, decision.pod)],
+            }
             for name, found in runs.items()
         ]
     }
     emit(json_mode, payload, lambda: _render(start, runs, outcomes, explain))
+
+
+def _told(decision: "Decision") -> dict[str, object]:
+    names = ("pod", "policy", "node", "scores", "rejections", "runner_up", "terms", "pending_reason")
+    return {name: getattr(decision, name) for name in names}
 
 
 def _split(names: str) -> list[str]:
@@ -89,9 +98,9 @@ def _check_pod(name: str | None, snapshot: "Snapshot") -> None:
 
 
 def _render(
-    start: "Encoded", runs: "dict[str, list[Decision]]", outcomes: "dict[str, Outcome]", explain: str | None
+    start: "Encoded", runs: "dict[str, list[Decision]]", outcomes: "dict[str, PlacementFigures]", explain: str | None
 ) -> None:
-    from longshore.deciding.outcome import Outcome
+    from longshore.deciding.placement_figures import PlacementFigures
 
     pending = [decision.pod for decision in next(iter(runs.values()), [])]
     running = len(start.snapshot.pods) - len(pending)
@@ -100,7 +109,7 @@ def _render(
     rows = [(pod, *(by_pod[policy][pod].node or "-" for policy in runs)) for pod in pending]
     write_table(("waiting pod", *runs), rows)
     print()
-    columns = [field.name for field in fields(Outcome)]
+    columns = [field.name for field in fields(PlacementFigures)]
     write_table(
         ("policy", *columns),
         [(name, *(f"{getattr(row, column):.4g}" for column in columns)) for name, row in outcomes.items()],
@@ -129,10 +138,11 @@ def _render_pending(runs: "dict[str, list[Decision]]") -> None:
 def _render_pod(decision: "Decision") -> None:
     print()
     print(printable(f"{decision.pod} under {decision.policy}: {decision.node or 'stays pending'}"))
-    ranked = sorted(decision.scores.items(), key=lambda item: (-item[1], item[0]))
+    ranked = sorted((decision.scores or {}).items(), key=lambda item: (-item[1], item[0]))
     rows = [(node, f"{score:.6g}", _mark(node, decision)) for node, score in ranked]
     rows += [
-        (node, "-", f"{r.filter or 'PreFilter'}: {', '.join(r.reasons)}") for node, r in decision.rejections.items()
+        (node, "-", f"{rejection.filter or 'PreFilter'}: {', '.join(rejection.reasons)}")
+        for node, rejection in (decision.rejections or {}).items()
     ]
     write_table(("node", "score", "why"), rows)
     if decision.terms:

@@ -9,8 +9,8 @@ import typer
 from longshore.cli.output import note
 
 if TYPE_CHECKING:
-    from longshore.deciding.live_policy import LivePolicy
     from longshore.kube.identity import Identity
+    from longshore.policies.base import Policy
     from longshore.scheduling.service import Settings
     from longshore.store.decisions import DecisionLog
 
@@ -53,7 +53,7 @@ def schedule(
     Ends with code 1 where the cluster does not let it (credentials, rights, the lease), and with 2 where what it was
     given cannot serve (policy, kubeconfig).
     """
-    from longshore.deciding.live_policy import find_live_policy
+    from longshore.deciding.find import find_live_policy
     from longshore.kube.config import load_identity
     from longshore.scheduling.service import Settings
 
@@ -85,7 +85,7 @@ def schedule(
 
 def _run(
     identity: "Identity",
-    policy: "LivePolicy",
+    policy: "Policy",
     settings: "Settings",
     log: "DecisionLog | None",
     readings: Path | None,
@@ -111,7 +111,7 @@ def _run(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
         metrics = SchedulerMetrics(settings.scheduler_name)
-        metrics.set_model(policy.chooser.name, sha256=policy.version)
+        metrics.set_model(policy.name, sha256=policy.version)
         if log is not None:
             metrics.watch_log(lambda: log.num_dropped)
         around = Surroundings(
@@ -126,7 +126,7 @@ def _run(
             service = Service(client, policy, settings, around)
             ready = {"watch": service.why_not_ready}
             async with HealthServer(metrics.registry, ready=ready, host=host, port=port) as server:
-                note(f"policy {policy.chooser.name}; metrics at {server.address}/metrics")
+                note(f"policy {policy.name}; metrics at {server.address}/metrics")
                 await service.run()
         note(f"stopped; {service.scheduler.num_bound} pods bound")
 

@@ -30,17 +30,13 @@ def top(
     ] = None,
 ) -> None:
     """Look at a cluster: how full its nodes are, and every placement as it happens. `?` shows the keys."""
-    from longshore.core.words.errors import ComponentMissingError, InputError
+    from longshore.core.words.errors import InputError
+    from longshore.dashboard.top.app import TopApp
+    from longshore.dashboard.top.feed import Feed, Sources
     from longshore.kube.config import load_identity
 
     if not _has_terminal():
         raise InputError("`longshore top` needs a terminal to draw on", "with ssh, add -t")
-    try:
-        from longshore.dashboard.top.app import TopApp
-        from longshore.dashboard.top.feed import Feed, Sources
-    except ModuleNotFoundError as error:
-        raise ComponentMissingError(error.name or "textual", "pip install 'longshore[live]'") from error
-
     feed = Feed(load_identity(kubeconfig, context), Sources(store, metrics, readings))
     failure = TopApp(feed).run()
     if failure is not None:

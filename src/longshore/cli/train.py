@@ -22,7 +22,7 @@ from longshore.core.words.errors import ComponentMissingError, InputError, Unkno
 
 if TYPE_CHECKING:
     from longshore.training.run.logs import OpenSink
-    from longshore.training.run.loop import Result
+    from longshore.training.run.loop import TrainingResult
     from longshore.training.run.plan import Plan
 
 DEFAULT_NETWORK = "deepsets"
@@ -137,8 +137,8 @@ def shared_options(
         Path | None, typer.Option(help="The run's folder; by default runs/WORKLOAD-OBJECTIVE-LEARNER.")
     ] = None,
     preset: Annotated[str, typer.Option(help="Named hyperparameters: `longshore list presets`.")] = "default",
-    prior: Annotated[str, typer.Option(metavar="HEURISTIC", help="Correct this heuristic (hybrid).")] = "",
-    guide: Annotated[str, typer.Option(metavar="HEURISTIC|optimum|FILE", help="Cloned, or explored by.")] = "",
+    prior: Annotated[str, typer.Option(metavar="POLICY", help="Correct this heuristic (hybrid).")] = "",
+    guide: Annotated[str, typer.Option(metavar="POLICY|optimum|FILE", help="Cloned, or explored by.")] = "",
     dial: Annotated[bool, typer.Option("--dial", help="Train for all weights of the terms; give them later.")] = False,
     limit: Annotated[str, typer.Option(help="To be kept before anything else: `p99_latency_ms<=25`.")] = "",
     lag: Annotated[float, typer.Option(help="How old latency readings can be, seconds.", min=0)] = 0.0,
@@ -271,15 +271,15 @@ def _train(
         watchers = Watchers(progress, tell)
         found = train(plan, out, resume=resume, overwrite=overwrite, device=device, sinks=sinks, watchers=watchers)
     emit(json_mode, _payload(found), lambda: _render(found))
-    if found.policy is None:
+    if found.bundle is None:
         note(f"stopped after {found.decided} decisions; go on with `longshore train --resume {out}`")
         raise typer.Exit(INTERRUPTED_EXIT_CODE)
 
 
-def _payload(found: "Result") -> dict[str, object]:
+def _payload(found: "TrainingResult") -> dict[str, object]:
     return {
         "out": str(found.out),
-        "is_finished": found.policy is not None,
+        "is_finished": found.bundle is not None,
         "plan": found.plan.to_json(),
         "returns": [_number(value) for value in found.returns],
         "baselines": dict(found.baselines),
@@ -288,7 +288,7 @@ def _payload(found: "Result") -> dict[str, object]:
     }
 
 
-def _render(found: "Result") -> None:
+def _render(found: "TrainingResult") -> None:
     plan = found.plan
     what = f"{plan.learner} with {plan.network}" if "network" in _reads(plan) else plan.learner
     note(
@@ -303,7 +303,7 @@ def _render(found: "Result") -> None:
         note("\nof a policy with a dial: the mean over its settings, each by the objective's own weights")
     if len(found.returns) > 1:
         note(f"\nthe {len(found.returns)} trainings: " + ", ".join(f"{value:.6g}" for value in found.returns))
-    if found.policy is not None:
+    if found.bundle is not None:
         note(
             f"\nthe policy is in `{found.out}`; on traces that it was not selected on: `longshore evaluate {found.out}`"
         )

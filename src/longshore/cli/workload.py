@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from longshore.core.words.trace import Trace
     from longshore.live.workload.result import LiveResult
-    from longshore.live.workload.run import Observed, Progress, Run
+    from longshore.live.workload.run import Observed, Progress, RunOptions
 
 KubeconfigOption = Annotated[Path | None, typer.Option(help="By default $KUBECONFIG, ~/.kube/config.")]
 ContextOption = Annotated[str | None, typer.Option(help="Context of the kubeconfig; by default the current one.")]
@@ -62,7 +62,7 @@ def run(
     """
     from longshore.kube.config import load_identity
     from longshore.live.workload.ground import Wishes
-    from longshore.live.workload.run import Run
+    from longshore.live.workload.run import RunOptions
 
     for path, option in ((out, "--out"), (readings, "--readings")):
         if path is not None:
@@ -70,7 +70,7 @@ def run(
     (trace,), _ = load_traces(workload, nodes, parameters, range(seed, seed + 1))
     name = Path(workload).stem if workload.endswith((".jsonl", ".json")) else workload
     wishes = Wishes(name, seed, scheduler_name, makes_nodes=make_nodes, image=image)
-    run = Run(wishes, speed, trace_end(trace), readings)
+    run = RunOptions(wishes, speed, trace_end(trace), readings)
     identity = load_identity(kubeconfig, context)
     observed = play(identity, trace, run)
     result = measure(observed, workload, run, objective)
@@ -90,7 +90,9 @@ def trace_end(trace: "Trace") -> float:
     return window(trace).end
 
 
-def play(identity: Any, trace: "Trace", run: "Run", watch: "Callable[[Progress], None]" = lambda _: None) -> "Observed":
+def play(
+    identity: Any, trace: "Trace", run: "RunOptions", watch: "Callable[[Progress], None]" = lambda _: None
+) -> "Observed":
     """Run a trace in a cluster, with progress, of which `watch` is told too; Ctrl-C ends it early and in order."""
     import asyncio
     import signal
@@ -120,7 +122,7 @@ def play(identity: Any, trace: "Trace", run: "Run", watch: "Callable[[Progress],
     return asyncio.run(work())
 
 
-def measure(observed: "Observed", workload: str, run: "Run", objective: str) -> "LiveResult":
+def measure(observed: "Observed", workload: str, run: "RunOptions", objective: str) -> "LiveResult":
     """Turn what was seen into the result, and say what there is to say about it."""
     from longshore.live.workload.result import make_result
 

@@ -13,7 +13,6 @@ from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.node import Node, NodeReadings
 from longshore.core.words.pod import Pod
 from longshore.deciding.helping import Happening, node_happening
-from longshore.deciding.preempt import Running
 
 
 class ClusterView:
@@ -24,8 +23,8 @@ class ClusterView:
         self.nodes: dict[str, Node] = {}
         self.version = 0
         """Goes up with every change that a decision could see."""
-        self._running: dict[str, Running] = {}
-        self._by_node: dict[str, dict[str, Running]] = {}
+        self._running: dict[str, Pod] = {}
+        self._by_node: dict[str, dict[str, Pod]] = {}
         self._assumed: dict[str, str] = {}
         self._priorities: Counter[int] = Counter()
 
@@ -71,19 +70,19 @@ class ClusterView:
         """Take note that something changed which is not kept here but counts in a decision."""
         self.version += 1
 
-    def put_running(self, running: Running) -> Happening:
+    def put_running(self, pod: Pod) -> Happening:
         """Take a pod that the watch shows bound, by whomever; an assumed one is confirmed by it."""
-        pod, before = running.pod, self._running.get(running.pod.key)
+        before = self._running.get(pod.key)
         was_assumed = self._assumed.pop(pod.key, None) is not None
-        if before == running:
+        if before is not None and _is_same(before, pod):
             return Happening.NOTHING
-        if before is not None and was_assumed and before.pod.bound_to == pod.bound_to and pod.gpu_devices is None:
+        if before is not None and was_assumed and before.bound_to == pod.bound_to and pod.gpu_devices is None:
             # The devices are known here alone until the annotation is seen.
-            running = replace(running, pod=replace(pod, gpu_devices=before.pod.gpu_devices))
-        self._store(running)
+            pod = replace(pod, gpu_devices=before.gpu_devices)
+        self._store(pod)
         if before is None or was_assumed:
             return Happening.POD_ADDED
-        return _pod_happening(before.pod, pod)
+        return _pod_happening(before, pod)
 
     def drop_running(self, key: str) -> Happening:
         """Forget a pod that is gone or has ended."""
@@ -96,9 +95,9 @@ class ClusterView:
 
     def assume(self, pod: Pod, node: str, devices: tuple[int, ...] | None, started: float) -> Pod:
         """Count a pod as placed; return it as it is then."""
-        placed = replace(pod, bound_to=node, gpu_devices=devices)
+        placed = replace(pod, bound_to=node, gpu_devices=devices, started=started)
         self._assumed[pod.key] = pod.uid
-        self._store(Running(placed, started))
+        self._store(placed)
         return placed
 
     def is_assumed(self, key: str, uid: str) -> bool:
@@ -109,11 +108,11 @@ class ClusterView:
         """Take back that a pod was placed; nothing if it was seen bound meanwhile, or is another pod by now."""
         return self.drop_running(key) if self.is_assumed(key, uid) else Happening.NOTHING
 
-    def running(self, key: str) -> Running | None:
+    def running(self, key: str) -> Pod | None:
         """Return a pod that holds room."""
         return self._running.get(key)
 
-    def running_on(self, node: str) -> Collection[Running]:
+    def running_on(self, node: str) -> Collection[Pod]:
         """Return the pods that hold room on a node."""
         return self._by_node.get(node, {}).values()
 
@@ -121,27 +120,31 @@ class ClusterView:
         """Say whether any pod could be evicted for one of that priority."""
         return any(each < priority for each in self._priorities)  # a cluster has a handful of priorities
 
-    def _store(self, running: Running) -> None:
-        pod = running.pod
+    def _store(self, pod: Pod) -> None:
         before = self._remove(pod.key)
-        self._running[pod.key] = running
-        self._by_node.setdefault(pod.bound_to, {})[pod.key] = running
+        self._running[pod.key] = pod
+        self._by_node.setdefault(pod.bound_to, {})[pod.key] = pod
         self._priorities[pod.priority] += 1
-        if before is None or before.pod != pod:  # most updates are about its status alone
+        if before is None or before != pod:  # most updates are about its status alone
             self.live.put_pod(pod)
             self.version += 1
 
-    def _remove(self, key: str) -> Running | None:
+    def _remove(self, key: str) -> Pod | None:
         before = self._running.pop(key, None)
         if before is not None:
-            on_node = self._by_node[before.pod.bound_to]
+            on_node = self._by_node[before.bound_to]
             del on_node[key]
             if not on_node:
-                del self._by_node[before.pod.bound_to]
-            self._priorities[before.pod.priority] -= 1
-            if not self._priorities[before.pod.priority]:
-                del self._priorities[before.pod.priority]
+                del self._by_node[before.bound_to]
+            self._priorities[before.priority] -= 1
+            if not self._priorities[before.priority]:
+                del self._priorities[before.priority]
         return before
+
+
+def _is_same(before: Pod, after: Pod) -> bool:
+    """Say whether nothing changed, what only preemption reads included."""
+    return (before, before.started, before.is_being_preempted) == (after, after.started, after.is_being_preempted)
 
 
 def _pod_happening(before: Pod, after: Pod) -> Happening:

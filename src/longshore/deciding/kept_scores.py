@@ -13,8 +13,8 @@ import numpy as np
 from longshore import filters
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
+from longshore.policies.base import Policy
 from longshore.policies.heuristics import kube_default
-from longshore.policies.heuristics.base import Heuristic
 
 _FIT: Final = "NodeResourcesFit"
 """The one filter that reads what pods ask for on the node itself."""
@@ -80,17 +80,17 @@ def _what_pods_take(arrays: ClusterArrays) -> tuple[Array, Array, Array]:
     return state.requested, state.nonzero_requested, state.pod_count
 
 
-def make(heuristic: Heuristic, arrays: ClusterArrays, pod_class: int, names: Sequence[str]) -> KeptScores | None:
+def make(policy: Policy, arrays: ClusterArrays, pod_class: int, names: Sequence[str]) -> KeptScores | None:
     """Return scores to keep for a class, None where a node's score depends on more than that node.
 
     Args:
-        heuristic: whose scores they are.
+        policy: whose scores they are.
         arrays: with term tables as wide as this class needs them.
         pod_class: the class.
         names: the filters.
     """
     classes, tables = arrays.classes, arrays.tables
-    is_known = heuristic.score is kube_default.score and _FIT in names and set(names) <= set(filters.REGISTRY.table)
+    is_known = policy.score is kube_default.score and _FIT in names and set(names) <= set(filters.REGISTRY.table)
     if not is_known or classes.ports.shape[1] or classes.gpu_milli[pod_class]:
         return None
     if any(getattr(classes, name).query.shape[1] for name in TERMS):

@@ -33,29 +33,12 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A bound pod as preemption sees it."""
-
-    pod: Pod
-    started: float
-    """When it started, in seconds; now for one that has not."""
-    is_terminating: bool = False
-    is_being_preempted: bool = False
-    """It is terminating because a scheduler preempted it."""
-
-    @property
-    def importance(self) -> tuple[int, float]:
-        """Sorts the more important first: by priority, then who has run longer."""
-        return -self.pod.priority, self.started
-
-
-@dataclass(frozen=True, slots=True)
 class Preemption:
     """What came of the search."""
 
     node: str | None
     """Where room is made; None = nowhere."""
-    victims: tuple[Running, ...] = ()
+    victims: tuple[Pod, ...] = ()
     """Who has to leave, the most important first."""
     num_violations: int = 0
     message: str = ""
@@ -70,7 +53,7 @@ class Search:
 
     names: tuple[str, ...]
     """The filters."""
-    running_on: Callable[[str], Collection[Running]]
+    running_on: Callable[[str], Collection[Pod]]
     budgets: Sequence[DisruptionBudget] = ()
     kept: Sequence[Move] = ()
     """Nominated pods of the same or a higher priority: their room is not free."""
@@ -97,7 +80,7 @@ def eligibility(
     preemption_policy: str,
     nominated: str,
     rejections: Mapping[str, Rejection],
-    running_on: Callable[[str], Collection[Running]],
+    running_on: Callable[[str], Collection[Pod]],
 ) -> str:
     """Say why a pod may not preempt others now; empty = it may."""
     if preemption_policy == "Never":
@@ -105,7 +88,7 @@ def eligibility(
     rejection = rejections.get(nominated) if nominated else None
     if rejection is not None and rejection.is_resolvable:
         for other in running_on(nominated):
-            if other.pod.priority < pod.priority and other.is_being_preempted:
+            if other.priority < pod.priority and other.is_being_preempted:
                 return "not eligible due to a terminating pod on the nominated node."
     return ""
 
@@ -127,12 +110,12 @@ def preempt(encoded: Encoded, pod: Pod, rejections: Mapping[str, Rejection], sea
     share = len(potential) * MIN_CANDIDATES_PERCENT // 100 if is_local else 0
     wanted = min(max(share, MIN_CANDIDATES), len(potential))
     at_once = wanted if is_local else 1
-    candidates: dict[int, tuple[list[Running], int]] = {}
+    candidates: dict[int, tuple[list[Pod], int]] = {}
     waiting = iter(potential[start:] + potential[:start])
     while names := tuple(islice(waiting, at_once)):
-        lower: dict[int, list[Running]] = {}
+        lower: dict[int, list[Pod]] = {}
         for name in names:
-            found = [other for other in search.running_on(name) if other.pod.priority < pod.priority]
+            found = [other for other in search.running_on(name) if other.priority < pod.priority]
             if found:
                 lower[index[name]] = found
             else:
@@ -149,29 +132,29 @@ def preempt(encoded: Encoded, pod: Pod, rejections: Mapping[str, Rejection], sea
 
 
 def _victims(
-    room: TrialRoom, pod_class: int, lower: Mapping[int, list[Running]], search: Search, tally: _Tally
-) -> dict[int, tuple[list[Running], int]]:
+    room: TrialRoom, pod_class: int, lower: Mapping[int, list[Pod]], search: Search, tally: _Tally
+) -> dict[int, tuple[list[Pod], int]]:
     """Return the victims of every node on which the pod would fit, and how many budgets they break."""
     kept = [move for move in search.kept if move.row in lower]
     rows = list(lower)
-    room.take([Move(row, other.pod) for row in rows for other in lower[row]])
+    room.take([Move(row, other) for row in rows for other in lower[row]])
     rejected = _reject(room, pod_class, search.names, rows, kept)
     for rejection in rejected.values():
         tally.add(rejection.reasons)
-    order: dict[int, list[tuple[Running, bool]]] = {}
+    order: dict[int, list[tuple[Pod, bool]]] = {}
     for row in rows:
         if row not in rejected:
             important = sorted(lower[row], key=lambda other: other.importance)
-            breaks = violating([other.pod for other in important], search.budgets)
+            breaks = violating(important, search.budgets)
             pairs = list(zip(important, breaks, strict=True))
             order[row] = sorted(pairs, key=lambda pair: not pair[1])  # stable: the more important stay in front
-    found: dict[int, tuple[list[Running], int]] = {row: ([], 0) for row in order}
+    found: dict[int, tuple[list[Pod], int]] = {row: ([], 0) for row in order}
     for turn in range(max(map(len, order.values()), default=0)):
         back = {row: pairs[turn] for row, pairs in order.items() if turn < len(pairs)}
-        room.put([Move(row, other.pod) for row, (other, _) in back.items()])
+        room.put([Move(row, other) for row, (other, _) in back.items()])
         fits = _fits(room, pod_class, search.names, kept)
         stay_away = {row: pair for row, pair in back.items() if not fits[row]}
-        room.take([Move(row, other.pod) for row, (other, _) in stay_away.items()])
+        room.take([Move(row, other) for row, (other, _) in stay_away.items()])
         for row, (other, is_violating) in stay_away.items():
             victims, num_violations = found[row]
             victims.append(other)
@@ -203,11 +186,11 @@ def _reject(
     return room.reject(pod_class, names, rows) | with_kept
 
 
-def _preference(victims: Sequence[Running], num_violations: int, name: str) -> tuple[float | str, ...]:
+def _preference(victims: Sequence[Pod], num_violations: int, name: str) -> tuple[float | str, ...]:
     """Sort nodes as upstream's pickOneNodeForPreemption; the name last, where upstream takes any."""
-    highest = victims[0].pod.priority
-    started = min(other.started for other in victims if other.pod.priority == highest)
-    total = sum(other.pod.priority + _PRIORITY_OFFSET for other in victims)
+    highest = victims[0].priority
+    started = min(other.started for other in victims if other.priority == highest)
+    total = sum(other.priority + _PRIORITY_OFFSET for other in victims)
     return num_violations, highest, total, len(victims), -started, name
 
 

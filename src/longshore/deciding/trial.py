@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from longshore.core.arrays.encode import encode
-from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle import Bundle
 from longshore.core.words.errors import LongshoreError
-from longshore.deciding.decide import Chooser, decide_all
-from longshore.filters import filter_set
+from longshore.deciding.decide import decide_all
 from longshore.policies.learned import learned
 from longshore.workloads.build import build_workload
 
@@ -28,21 +27,21 @@ class Trial:
     placed: int
 
 
-def try_policy(policy: Policy, seed: int = 0) -> Trial:
+def try_bundle(bundle: Bundle, seed: int = 0) -> Trial:
     """Place the first pods of a workload, drawn by the seed.
 
     Raises:
         LongshoreError: the policy needs what this installation lacks, cannot run, or gives scores that are no numbers.
     """
-    workload = build_workload(WORKLOAD, {"nodes": policy.num_nodes or _NODES})
+    workload = build_workload(WORKLOAD, {"nodes": bundle.num_nodes or _NODES})
     snapshot = workload.trace(seed).snapshot()
     encoded = encode(replace(snapshot, pods=snapshot.pods[:_PODS]), seed=seed)
-    chooser = Chooser(policy.name, learned(policy), filter_set(policy.filters))
+    policy = learned(bundle)
     with np.errstate(over="ignore", invalid="ignore"):  # answered below, in words
-        decisions = [decision for decision, _ in decide_all(encoded, chooser)]
+        decisions = [decision for decision, _ in decide_all(encoded, policy)]
     for decision in decisions:
-        if not all(math.isfinite(score) for score in decision.scores.values()):
+        if not all(math.isfinite(score) for score in (decision.scores or {}).values()):
             raise LongshoreError(
-                f"policy `{policy.name}` gives scores that are not finite", "train it again, with smaller weights"
+                f"policy `{bundle.name}` gives scores that are not finite", "train it again, with smaller weights"
             )
     return Trial(len(encoded.node_names), len(decisions), sum(decision.node is not None for decision in decisions))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longshore import filters
+from longshore.core.arrays import gpu
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.ops import Array
@@ -101,15 +102,8 @@ class TrialRoom:
         np.add.at(state.counts.T, rows, sign * arrays.tables.match[:, classes].T)
         for move in moves:
             if move.pod.spec.gpu is not None:
-                state.gpu_used[move.row] += sign * _devices(move.pod, state.gpu_used.shape[1])
-
-
-def _devices(pod: Pod, num_devices: int) -> Array:
-    """Return what a pod holds of each device; nothing where that is not known, so that no room is made up."""
-    held = np.zeros(num_devices, np.int64)
-    if pod.spec.gpu is not None and pod.gpu_devices is not None:
-        held[[device for device in pod.gpu_devices if device < num_devices]] = pod.spec.gpu.milli
-    return held
+                held = gpu.held(move.pod.spec.gpu, move.pod.gpu_devices, state.gpu_used.shape[1])
+                state.gpu_used[move.row] += sign * held
 
 
 def fits_beside(encoded: Encoded, pod: Pod, kept: Sequence[Move], names: Sequence[str]) -> Array:

@@ -12,15 +12,15 @@ import numpy as np
 from longshore.core.arrays.ops import Array
 from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Trace
-from longshore.deciding.decide import Chooser
 from longshore.evaluation.base import Bound
 from longshore.evaluation.bounds import bound_traces, summarise
 from longshore.evaluation.metrics import METRICS, Runs, first_run, make_runs, measure_all
-from longshore.evaluation.series import Series, as_chooser, make_series, number_or_none, with_nodes
+from longshore.evaluation.series import Series, as_policy, make_series, number_or_none, with_nodes
 from longshore.evaluation.speed import decisions_per_second
 from longshore.evaluation.statistics import LEVEL, RESAMPLES, Interval, bootstrap_means
-from longshore.filters import SETS
+from longshore.filters import filter_set
 from longshore.objectives.weighted import Weighted, parse_objective
+from longshore.policies.base import Policy
 from longshore.simulator.params import Compiled
 from longshore.simulator.play import compile_traces, play
 from longshore.workloads.build import build_workload
@@ -90,7 +90,7 @@ class Comparison:
 
 def compare(
     workload: str,
-    policies: Sequence[str | Chooser],
+    policies: Sequence[str | Policy],
     objective: str = "el-rl",
     *,
     nodes: int | None = None,
@@ -106,7 +106,7 @@ def compare(
 
     Args:
         workload: a name of `workloads.REGISTRY`.
-        policies: names of `policies.REGISTRY`, folders of bundles, or choosers of the caller's own.
+        policies: names of `policies.REGISTRY`, folders of bundles, or policies of the caller's own.
         objective: as `objectives.weighted.parse_objective` reads it.
         nodes: the workload's number of nodes; None = its own.
         seeds: how many traces; intervals of fewer than ten say little.
@@ -142,7 +142,7 @@ def compare(
 def compare_traces(
     name: str,
     traces: Sequence[Trace],
-    policies: Sequence[str | Chooser],
+    policies: Sequence[str | Policy],
     objective: str = "el-rl",
     *,
     first_seed: int = 0,
@@ -158,20 +158,20 @@ def compare_traces(
     as `series` is filled with every policy's run on the first trace, step by step.
     """
     tell = progress or (lambda _what, _done, _total: None)
-    choosers, asked = _choosers(policies, filters)
+    found, asked = _found(policies, filters)
     parsed = parse_objective(objective)
     compiled = compile_traces(traces, lag_seconds=lag_seconds, seed=first_seed)
-    values, first_runs = _play_all(compiled, [*choosers.values()], parsed, tell)
+    values, first_runs = _play_all(compiled, [*found.values()], parsed, tell)
     bounds = _bounds(compiled, parsed, values, tell) if has_bounds else {}
-    baseline = list(choosers).index(BASELINE)
-    rows = [_row(number, chooser, values, baseline, compiled[0]) for number, chooser in enumerate(choosers.values())]
+    baseline = list(found).index(BASELINE)
+    rows = [_row(number, policy, values, baseline, compiled[0]) for number, policy in enumerate(found.values())]
     if series is not None:
         series += [make_series(name, objective, one, first_seed, compiled[0], first_runs[one]) for one in asked]
     return Comparison(
         workload=name,
         parameters={},
         objective=objective,
-        filters=_filters_text([choosers[name] for name in asked]),
+        filters=_filters_text([found[name] for name in asked]),
         nodes=len(traces[0].nodes),
         seeds=tuple(range(first_seed, first_seed + len(traces))),
         lag_seconds=lag_seconds,
@@ -182,33 +182,32 @@ def compare_traces(
     )
 
 
-def _choosers(policies: Sequence[str | Chooser], filters: str | None) -> tuple[dict[str, Chooser], list[str]]:
+def _found(policies: Sequence[str | Policy], filters: str | None) -> tuple[dict[str, Policy], list[str]]:
     """Return the policies by name, the baseline among them whether asked for or not, and the names asked for."""
     if not policies:
         raise InputError("got no policies, expected at least one", "`longshore list policies` names them")
-    asked = [as_chooser(policy, filters) for policy in policies]
-    names = [chooser.name for chooser in asked]
+    asked = [as_policy(policy, filters) for policy in policies]
+    names = [policy.name for policy in asked]
     repeated = [name for number, name in enumerate(names) if name in names[:number]]
     if repeated:
         raise InputError(f"got the policy `{repeated[0]}` twice, expected every policy once")
     found = dict(zip(names, asked, strict=True))
     # With the same filters, so that the differences do not depend on whether the baseline was asked for.
-    return (found if BASELINE in found else found | {BASELINE: as_chooser(BASELINE, filters)}), names
+    return (found if BASELINE in found else found | {BASELINE: as_policy(BASELINE, filters)}), names
 
 
-def _filters_text(choosers: Sequence[Chooser]) -> str:
+def _filters_text(policies: Sequence[Policy]) -> str:
     """Name the filter set of all policies or, where they differ, who runs behind which."""
-    sets = {members: name for name, members in SETS.items()}
     groups: dict[str, list[str]] = {}
-    for chooser in choosers:
-        groups.setdefault(sets.get(chooser.filters, "own"), []).append(chooser.name)
+    for policy in policies:
+        groups.setdefault(policy.filters, []).append(policy.name)
     if len(groups) == 1:
         return next(iter(groups))
     return "; ".join(f"{name}: {', '.join(members)}" for name, members in groups.items())
 
 
 def _play_all(
-    compiled: list[Compiled], choosers: Sequence[Chooser], objective: Weighted, tell: Progress
+    compiled: list[Compiled], policies: Sequence[Policy], objective: Weighted, tell: Progress
 ) -> tuple[dict[str, Array], dict[str, Runs]]:
     """Play everything; policies with the same filters share a program.
 
@@ -216,21 +215,21 @@ def _play_all(
         Every metric [policies, traces], and each policy's run on the first trace.
     """
     first_runs: dict[str, Runs] = {}
-    values = {name: np.zeros((len(choosers), len(compiled))) for name in METRICS}
-    total = len(choosers) * len(compiled)
+    values = {name: np.zeros((len(policies), len(compiled))) for name in METRICS}
+    total = len(policies) * len(compiled)
     finished = 0
-    for group in dict.fromkeys(chooser.filters for chooser in choosers):
-        members = [number for number, chooser in enumerate(choosers) if chooser.filters == group]
+    for group in dict.fromkeys(policy.filters for policy in policies):
+        members = [number for number, policy in enumerate(policies) if policy.filters == group]
+        names = filter_set(group)
         for traces in _batches(compiled, len(members)):
-            heuristics = [choosers[member].heuristic for member in members]
             advance = partial(_advance, tell, finished, total)
             batch = [compiled[trace] for trace in traces]
-            measured = play(batch, heuristics, objective, filters=group, progress=advance)
+            measured = play(batch, [policies[member] for member in members], objective, filters=names, progress=advance)
             runs = make_runs(batch, measured)
             for name, found in measure_all(runs).items():
                 values[name][np.ix_(members, traces)] = found
             if 0 in traces:
-                first_runs |= {choosers[member].name: first_run(runs, row) for row, member in enumerate(members)}
+                first_runs |= {policies[member].name: first_run(runs, row) for row, member in enumerate(members)}
             finished += len(members) * len(traces)
     return values, first_runs
 
@@ -275,16 +274,16 @@ def _with_policies(bound: Bound, reached: Array) -> Bound:
     return bound
 
 
-def _row(number: int, chooser: Chooser, values: Mapping[str, Array], baseline: int, first: Compiled) -> Row:
+def _row(number: int, policy: Policy, values: Mapping[str, Array], baseline: int, first: Compiled) -> Row:
     names = list(values)
     own = np.array([values[name][number] for name in names])
     base = np.array([values[name][baseline] for name in names])
     return Row(
-        policy=chooser.name,
+        policy=policy.name,
         metrics=_intervals(names, own),
         differences={} if number == baseline else _intervals(names, own - base),
         values={name: tuple(column.tolist()) for name, column in zip(names, own, strict=True)},
-        decisions_per_second=decisions_per_second(first, chooser),
+        decisions_per_second=decisions_per_second(first, policy),
     )
 
 

@@ -15,7 +15,7 @@ from longshore.core.arrays.ops import Array
 from longshore.evaluation.timeline import window
 from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.rollout import Measured
-from longshore.simulator.state import Outcome
+from longshore.simulator.state import StepTaken
 
 _SECONDS_PER_HOUR = 3600.0
 _WATTS_PER_KILOWATT = 1000.0
@@ -72,7 +72,7 @@ def first_run(runs: Runs, policy: int) -> Runs:
         return values[policy : policy + 1, :1]
 
     return Runs(
-        measured=Measured(Outcome(*map(cut, runs.measured.outcome)), *map(cut, runs.measured[1:])),
+        measured=Measured(StepTaken(*map(cut, runs.measured.outcome)), *map(cut, runs.measured[1:])),
         is_counted=cut(runs.is_counted),
         is_placed=cut(runs.is_placed),
         seconds=cut(runs.seconds),

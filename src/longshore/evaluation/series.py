@@ -7,11 +7,12 @@ import numpy as np
 
 from longshore.core.arrays.ops import Array
 from longshore.core.words.trace import Trace
-from longshore.deciding.choosers import find_chooser
-from longshore.deciding.decide import Chooser
+from longshore.deciding.find import find_policy
 from longshore.evaluation.metrics import Runs, is_success, make_runs, measure_all
 from longshore.evaluation.timeline import window
+from longshore.filters import filter_set
 from longshore.objectives.weighted import Weighted, parse_objective
+from longshore.policies.base import Policy
 from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.play import compile_traces, play
 from longshore.workloads.build import build_workload
@@ -92,7 +93,7 @@ class Series:
 
 def simulate(
     workload: str,
-    policy: str | Chooser,
+    policy: str | Policy,
     objective: str = "el-rl",
     *,
     nodes: int | None = None,
@@ -115,7 +116,7 @@ def simulate(
 def simulate_trace(
     name: str,
     trace: Trace,
-    policy: str | Chooser,
+    policy: str | Policy,
     objective: str = "el-rl",
     *,
     seed: int = 0,
@@ -123,15 +124,15 @@ def simulate_trace(
     filters: str | None = None,
 ) -> Series:
     """Play one policy on one trace; `name` is what the trace is called, the seed that of random ties."""
-    chooser, parsed = as_chooser(policy, filters), parse_objective(objective)
+    found, parsed = as_policy(policy, filters), parse_objective(objective)
     compiled = compile_traces([trace], lag_seconds=lag_seconds, seed=seed)
-    runs = play_runs(compiled, [chooser], parsed)
-    return make_series(name, objective, chooser.name, seed, compiled[0], runs)
+    runs = play_runs(compiled, [found], parsed)
+    return make_series(name, objective, found.name, seed, compiled[0], runs)
 
 
-def play_runs(compiled: list[Compiled], choosers: list[Chooser], objective: Weighted | None) -> Runs:
+def play_runs(compiled: list[Compiled], policies: list[Policy], objective: Weighted | None) -> Runs:
     """Play policies that share their filters."""
-    measured = play(compiled, [one.heuristic for one in choosers], objective, filters=choosers[0].filters)
+    measured = play(compiled, policies, objective, filters=filter_set(policies[0].filters))
     return make_runs(compiled, measured)
 
 
@@ -189,9 +190,9 @@ def moving_average(values: Array, width: int) -> Array:
     return np.where(number > 0, (sums[last] - sums[first]) / np.maximum(number, 1), np.nan)
 
 
-def as_chooser(policy: str | Chooser, filters: str | None = None) -> Chooser:
-    """Look a policy up by its name or its bundle's folder; see `deciding.choosers`."""
-    return policy if isinstance(policy, Chooser) else find_chooser(policy, filters)
+def as_policy(policy: str | Policy, filters: str | None = None) -> Policy:
+    """Look a policy up by its name or its bundle's folder; see `deciding.find`."""
+    return policy if isinstance(policy, Policy) else find_policy(policy, filters)
 
 
 def with_nodes(parameters: Mapping[str, object] | None, nodes: int | None) -> dict[str, object]:

@@ -8,8 +8,9 @@ import numpy as np
 
 from longshore import filters
 from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
-from longshore.deciding.decide import Chooser
+from longshore.policies.base import Choice, Policy, choose_node
 from longshore.simulator.params import Compiled
 
 Clock = Callable[[], float]
@@ -17,7 +18,7 @@ Clock = Callable[[], float]
 
 def decisions_per_second(
     compiled: Compiled,
-    chooser: Chooser,
+    policy: Policy,
     *,
     most_decisions: int = 100,
     budget_seconds: float = 0.2,
@@ -27,7 +28,7 @@ def decisions_per_second(
 
     Nothing leaves: the cluster fills up, and starts again empty when a pod finds no place.
     """
-    empty = compiled.params.cluster
+    empty, names = compiled.params.cluster, filters.filter_set(policy.filters)
     arrays = empty
     seconds: list[float] = []
     pods = compiled.params.pod_class[: len(compiled.pod_names)]
@@ -35,25 +36,16 @@ def decisions_per_second(
     for number in range(-1, most_decisions if len(pods) else -1):
         pod_class = np.asarray(pods[max(number, 0) % len(pods)])
         started = clock()
-        node = _decide(arrays, pod_class, chooser)
+        choice = _decide(arrays, pod_class, policy, names)
         taken = clock() - started
         if number >= 0:
             seconds.append(taken)
-        arrays = _after(arrays, pod_class, node, chooser) if node >= 0 else empty
+        arrays = empty if choice.node < 0 else place(arrays, pod_class, choice.node, choice.devices)
         if sum(seconds) > budget_seconds:
             break
     typical = statistics.median(seconds) if seconds else 0.0
     return 1.0 / typical if typical > 0 else 0.0
 
 
-def _decide(arrays: ClusterArrays, pod_class: np.ndarray, chooser: Chooser) -> int:
-    mask = filters.feasible(arrays, pod_class, chooser.filters)
-    if not mask.any():
-        return -1
-    scores = chooser.heuristic.score(arrays, pod_class, mask)
-    return int(chooser.heuristic.choose(arrays, scores, mask))
-
-
-def _after(arrays: ClusterArrays, pod_class: np.ndarray, node: int, chooser: Chooser) -> ClusterArrays:
-    devices = chooser.heuristic.devices(arrays, pod_class)[node]
-    return place(arrays, pod_class, np.asarray(node), devices)
+def _decide(arrays: ClusterArrays, pod_class: Array, policy: Policy, names: tuple[str, ...]) -> Choice:
+    return choose_node(policy, arrays, pod_class, filters.feasible(arrays, pod_class, names))

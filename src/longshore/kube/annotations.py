@@ -1,6 +1,6 @@
 """The annotations and labels that longshore reads, in one place.
 
-Latency limits keep the names that the thesis gave them (`core.pod`). They are input from tenants: each is checked.
+Latency limits keep the names that the thesis gave them (`words.pod`). They are input from tenants: each is checked.
 """
 
 GPU_COUNT = "longshore.dev/gpu-count"

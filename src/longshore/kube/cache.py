@@ -21,7 +21,7 @@ from longshore.core.words.snapshot import Snapshot
 from longshore.kube import context as surroundings
 from longshore.kube import convert, wire
 from longshore.kube.context import DisruptionBudget
-from longshore.kube.reflector import Batch, Event, Stage, Unreadable
+from longshore.kube.reflector import Event, Stage, Unreadable, WatchBatch
 from longshore.kube.resources import RESOURCES, Resource
 
 Value = TypeVar("Value", bound=Hashable)
@@ -137,7 +137,7 @@ class Cache:
         }
         self._stores = {resource.kind: _Store(resource, readers[resource.kind]) for resource in RESOURCES}
 
-    def apply(self, batch: Batch) -> list[Change]:
+    def apply(self, batch: WatchBatch) -> list[Change]:
         """Take a batch over; what does not matter to scheduling, or was known, changes nothing."""
         store = self._stores[batch.resource.kind]
         changes: list[Change] = []

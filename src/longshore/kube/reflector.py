@@ -66,7 +66,7 @@ class Event(NamedTuple):
     """An object of the resource's type, or an `Unreadable`."""
 
 
-class Batch(NamedTuple):
+class WatchBatch(NamedTuple):
     """Events of one resource, in the order in which they came."""
 
     resource: Resource
@@ -102,7 +102,7 @@ class Reflector:
         self,
         client: Client,
         resource: Resource,
-        deliver: Callable[[Batch], None],
+        deliver: Callable[[WatchBatch], None],
         *,
         page_size: int = PAGE_SIZE,
         idle_seconds: float = IDLE_SECONDS,
@@ -164,7 +164,7 @@ class Reflector:
 
     async def _list(self) -> None:
         """Read the list page by page; all pages are of one moment."""
-        self._deliver(Batch(self.resource, Stage.LIST_BEGINS))
+        self._deliver(WatchBatch(self.resource, Stage.LIST_BEGINS))
         query = {"limit": str(self._page_size)}
         if self.resource.field_selector:
             query["fieldSelector"] = self.resource.field_selector
@@ -172,7 +172,7 @@ class Reflector:
             path = self.resource.path
             body = await self._client.request("GET", path, query=query, timeout_seconds=LIST_TIMEOUT_SECONDS)
             page = self._read_page(body)
-            self._deliver(Batch(self.resource, Stage.LIST, [Event("ADDED", item) for item in page.items or ()]))
+            self._deliver(WatchBatch(self.resource, Stage.LIST, [Event("ADDED", item) for item in page.items or ()]))
             if not page.metadata.continue_:
                 break
             query["continue"] = page.metadata.continue_
@@ -193,7 +193,7 @@ class Reflector:
         async with contextlib.aclosing(stream):  # type: ignore[type-var]
             async for lines in stream:
                 if not has_begun:
-                    self._deliver(Batch(self.resource, Stage.LIST_BEGINS))
+                    self._deliver(WatchBatch(self.resource, Stage.LIST_BEGINS))
                     has_begun = True
                 num_lines += len(lines)
                 self._take(lines)
@@ -222,9 +222,9 @@ class Reflector:
         if not events:
             return
         if self._version is None:
-            self._deliver(Batch(self.resource, Stage.LIST, events))
+            self._deliver(WatchBatch(self.resource, Stage.LIST, events))
             return
-        self._deliver(Batch(self.resource, Stage.WATCH, events))
+        self._deliver(WatchBatch(self.resource, Stage.WATCH, events))
         self._version = events[-1].object.metadata.resource_version
 
     def _take_bookmark(self, metadata: wire.ObjectMeta) -> None:
@@ -238,11 +238,11 @@ class Reflector:
             self._version = None
             raise BrokenStreamError(f"the versions of {self.resource.name} went back to {version}")
         self._version = version
-        self._deliver(Batch(self.resource, Stage.WATCH, resource_version=version))
+        self._deliver(WatchBatch(self.resource, Stage.WATCH, resource_version=version))
 
     def _end_list(self, version: str) -> None:
         self._version = version
-        self._deliver(Batch(self.resource, Stage.LIST_ENDS, resource_version=version))
+        self._deliver(WatchBatch(self.resource, Stage.LIST_ENDS, resource_version=version))
         self.synced.set()
 
     def _read_event(self, line: bytes) -> tuple[str, Any]:

@@ -36,7 +36,7 @@ from longshore.live.episode import LiveEpisode, Turn
 from longshore.live.session import LiveSession
 from longshore.live.workload.ground import Wishes, clear, settle
 from longshore.live.workload.objects import Ground
-from longshore.live.workload.plan import Plan, make_plan
+from longshore.live.workload.plan import WorkloadPlan, make_plan
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.weighted import parse_objective
 from longshore.workloads.build import build_workload
@@ -173,7 +173,7 @@ class LiveEnv(gymnasium.Env[Rows, np.int64]):
                 await client.close()
             raise
 
-    def _plan(self, trace: Trace) -> Plan:
+    def _plan(self, trace: Trace) -> WorkloadPlan:
         return make_plan(trace, has_own_nodes=False, shows_latency=True, has_deployments=False)
 
     async def _leave(self, session: LiveSession) -> None:

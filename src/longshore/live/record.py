@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 from longshore.kube.client import Client
-from longshore.kube.reflector import Batch, Reflector, run_reflectors
+from longshore.kube.reflector import Reflector, WatchBatch, run_reflectors
 from longshore.live.recording import WATCHED, Recorder, Recording, Scope
 from longshore.telemetry.base import Source
 from longshore.telemetry.follow import Follower
@@ -31,7 +31,7 @@ async def record(
     recorder, synced = Recorder(scope), asyncio.Event()
     started = time.monotonic()
 
-    def deliver(batch: Batch) -> None:
+    def deliver(batch: WatchBatch) -> None:
         recorder.take(batch, time.monotonic() - started)
         if recorder.is_synced():
             synced.set()

@@ -24,7 +24,7 @@ from longshore.core.words.trace import Create, Delete, Event, LatencyChange, Nod
 from longshore.filters.unsupported import find_unsupported
 from longshore.kube import annotations, wire
 from longshore.kube.cache import Cache, ContextChange, NodeChange, PodChange
-from longshore.kube.reflector import Batch
+from longshore.kube.reflector import WatchBatch
 from longshore.kube.resources import DISRUPTION_BUDGETS, PODS, RESOURCES
 from longshore.workloads.base import seconds
 
@@ -55,7 +55,7 @@ _NODE_ANNOTATIONS = (
 _EVERYTHING = Toleration(operator="Exists")
 
 
-class Bound(NamedTuple):
+class PodBound(NamedTuple):
     """A pod was bound to a node."""
 
     time: float
@@ -63,7 +63,7 @@ class Bound(NamedTuple):
     node: str
 
 
-class Gone(NamedTuple):
+class PodGone(NamedTuple):
     """A pod holds no room any more."""
 
     time: float
@@ -72,7 +72,7 @@ class Gone(NamedTuple):
     """It ended by itself; otherwise it was deleted."""
 
 
-Happened = Create | Bound | Gone | NodeFail | NodeDrain | NodeJoin | LatencyChange
+Happened = Create | PodBound | PodGone | NodeFail | NodeDrain | NodeJoin | LatencyChange
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Recorder:
         for pod in pods:
             self._take_pod(pod, 0.0, is_at_start=True)
 
-    def take(self, batch: Batch, time: float) -> None:
+    def take(self, batch: WatchBatch, time: float) -> None:
         """Take a batch of the watch that came at that time."""
         for event in batch.events:
             if isinstance(event.object, wire.Pod) and event.object.status.phase in _FINISHED:
@@ -178,8 +178,8 @@ class Recorder:
 
     def finish(self, end: float) -> Recording:
         """Return what was recorded up to that time."""
-        ends = {one.pod: one for one in self.happened if isinstance(one, Gone)}
-        bound = {one.pod: one.time for one in self.happened if isinstance(one, Bound)}
+        ends = {one.pod: one for one in self.happened if isinstance(one, PodGone)}
+        bound = {one.pod: one.time for one in self.happened if isinstance(one, PodBound)}
         context = {field: tuple(words.values()) for field, words in self._context.items()}
         whole = Snapshot(**context)
         dropped: dict[str, str] = {}
@@ -195,10 +195,10 @@ class Recorder:
                     is_finished = gone is not None and gone.is_finished and pod.key in bound
                     lifetime = seconds(gone.time - bound[pod.key]) if gone and is_finished else None
                     events.append(Create(time, pod, lifetime))
-                case Gone(time, key, is_finished):
+                case PodGone(time, key, is_finished):
                     if key not in dropped and not (is_finished and key in bound):
                         events.append(Delete(time, key))
-                case Bound():
+                case PodBound():
                     pass
                 case _:
                     events.append(one)
@@ -220,7 +220,7 @@ class Recorder:
             name = self._names.pop(change.key, None)
             if name is not None:
                 self.waiting.discard(name)
-                self.happened.append(Gone(time, name, change.key in self._finished))
+                self.happened.append(PodGone(time, name, change.key in self._finished))
             self._finished.discard(change.key)
             return
         if change.pod is None:
@@ -240,7 +240,7 @@ class Recorder:
             self.waiting.discard(name)
             self.num_bound += 1
             self._in_use.add(change.bound_to)
-            self.happened.append(Bound(time, name, change.bound_to))
+            self.happened.append(PodBound(time, name, change.bound_to))
 
     def _take_node(self, change: NodeChange, time: float) -> None:
         name, node = change.name, change.node
@@ -376,7 +376,7 @@ def _pod_of(one: Happened) -> str | None:
     match one:
         case Create(pod=pod):
             return pod.key
-        case Bound(pod=key) | Gone(pod=key):
+        case PodBound(pod=key) | PodGone(pod=key):
             return key
     return None
 

@@ -19,12 +19,12 @@ from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Create, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.evaluation.metrics import make_runs
 from longshore.evaluation.series import Series, make_series
-from longshore.live.recording import Bound, Gone, Happened, Recording
+from longshore.live.recording import Happened, PodBound, PodGone, Recording
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.weighted import parse_objective
 from longshore.simulator.params import Compiled, Kind, compile_trace
 from longshore.simulator.rollout import Measured, cpu_variance
-from longshore.simulator.state import Outcome
+from longshore.simulator.state import StepTaken
 
 
 class Waits(NamedTuple):
@@ -47,8 +47,8 @@ def replay(recording: Recording, workload: str, policy: str, objective: str = "e
     compiled = compile_trace(recording.trace, seed=seed)
     steps = list(_Replay(compiled, parse_objective(objective)).play(recording.happened))
     columns = [np.stack(column)[None, None] for column in zip(*(_leaves(step) for step in steps), strict=True)]
-    width = len(Outcome._fields)
-    measured = Measured(Outcome(*columns[:width]), *columns[width:])
+    width = len(StepTaken._fields)
+    measured = Measured(StepTaken(*columns[:width]), *columns[width:])
     return make_series(workload, objective, policy, seed, compiled, make_runs([compiled], measured))
 
 
@@ -59,7 +59,7 @@ def waiting_seconds(recording: Recording, speed: float = 1.0) -> Waits:
     for one in recording.happened:
         if isinstance(one, Create):
             created[one.pod.key] = one.time
-        elif isinstance(one, Bound):
+        elif isinstance(one, PodBound):
             waits.append((one.time - created[one.pod]) / speed)
     if not waits:
         return Waits(*[float("nan")] * 4)
@@ -91,10 +91,10 @@ class _Replay:
                 case Create(time, pod):
                     self._waiting.add(self._pods[pod.key])
                     yield self._measure(Kind.CREATE, time, self._pods[pod.key])
-                case Bound(time, key, node):
+                case PodBound(time, key, node):
                     if node in nodes:
                         yield self._place(time, self._pods[key], nodes[node])
-                case Gone(time, key, is_finished):
+                case PodGone(time, key, is_finished):
                     self._take_away(self._pods[key])
                     yield self._measure(Kind.DEPART if is_finished else Kind.DELETE, time, self._pods[key])
                 case NodeFail(time, node):
@@ -146,7 +146,7 @@ class _Replay:
         is_placed = node >= 0
         latency = float(self._latency[node]) if is_placed else np.nan
         count = cluster.state.pod_count
-        outcome = Outcome(
+        outcome = StepTaken(
             kind=np.int32(kind),
             time=np.float64(time),
             pod=np.int32(pod),

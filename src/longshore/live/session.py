@@ -10,7 +10,7 @@ from longshore.core.words.pod import Pod
 from longshore.kube import annotations, writes
 from longshore.kube.cache import Cache, Change, ContextChange, NodeChange, PodChange
 from longshore.kube.client import Client
-from longshore.kube.reflector import Batch, Reflector, run_reflectors
+from longshore.kube.reflector import Reflector, WatchBatch, run_reflectors
 from longshore.kube.resources import RESOURCES
 
 SECONDS = 30.0
@@ -102,7 +102,7 @@ class LiveSession:
 
         await self.until(is_shown, f"the binding of `{pod.key}`")
 
-    def _deliver(self, batch: Batch) -> None:
+    def _deliver(self, batch: WatchBatch) -> None:
         changes = self.cache.apply(batch)
         if self._is_started:
             self._apply(changes)

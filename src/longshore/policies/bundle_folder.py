@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle import Bundle
 from longshore.core.network.bundle_files import (
     CARD_FILE,
     MAX_POLICY_BYTES,
@@ -19,6 +19,8 @@ from longshore.core.network.bundle_files import (
 from longshore.core.network.weights import MAX_BYTES
 from longshore.core.words.errors import InputError, LongshoreError
 
+SHIPPED = Path(__file__).parents[1] / "bundles"
+"""The bundles that come with longshore, each known by the name of its folder."""
 _LIMITS = {POLICY_FILE: MAX_POLICY_BYTES, WEIGHTS_FILE: MAX_BYTES}
 _ALL_LIMITS = _LIMITS | {CARD_FILE: MAX_POLICY_BYTES}
 _AT_WORKING_FOLDER, _RENAME_EXCHANGE = -100, 2
@@ -30,12 +32,23 @@ def is_bundle(folder: Path) -> bool:
     return (folder / POLICY_FILE).is_file()
 
 
-def read_folder(folder: Path) -> Policy:
-    """Read a bundle.
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the bundles that come with longshore."""
+    return tuple(path.name for path in sorted(SHIPPED.iterdir()) if is_bundle(path))
+
+
+def locate(folder: Path) -> Path:
+    """Return the folder that is meant: this one or, where there is none, the bundle of that name that is shipped."""
+    return folder if folder.exists() or str(folder) not in shipped_names() else SHIPPED / folder
+
+
+def read_folder(folder: Path) -> Bundle:
+    """Read a bundle from its folder, or by the name of one that comes with longshore.
 
     Raises:
         InputError: it is not there, or is refused; the message names the folder.
     """
+    folder = locate(folder)
     _check_folder(folder)
     try:
         return read_bundle(_read_all(folder, _LIMITS))
@@ -49,6 +62,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
     Raises:
         InputError: the bundle is not there, or is refused; the message names the folder.
     """
+    folder = locate(folder)
     _check_folder(folder)
     try:
         files = _read_all(folder, _ALL_LIMITS)
@@ -58,14 +72,14 @@ def read_files(folder: Path) -> dict[str, bytes]:
     return files
 
 
-def write_folder(folder: Path, policy: Policy) -> None:
+def write_folder(folder: Path, bundle: Bundle) -> None:
     """Write a bundle; one that was there before is replaced, anything else is left alone.
 
     Raises:
         InputError: the policy is refused, or the folder holds something else.
         LongshoreError: it cannot be written.
     """
-    write_files(folder, write_bundle(policy))
+    write_files(folder, write_bundle(bundle))
 
 
 def write_files(folder: Path, files: Mapping[str, bytes], others: frozenset[str] = frozenset()) -> None:

@@ -1,6 +1,6 @@
 """What a learned policy reads: the cluster and the pod as a network's inputs, the same for training and for deciding.
 
-In: the cluster as the policy sees it, the pod's class, where it may go. Out: `core.forward.Inputs`. NumPy when live,
+In: the cluster as the policy sees it, the pod's class, where it may go. Out: `network.forward.Inputs`. NumPy when live,
 JAX when trained; the numbers agree, so that a policy meets in a cluster what it met in training.
 """
 
@@ -17,14 +17,14 @@ from longshore.core.arrays.gpu import WHOLE_GPU_MILLI, wanted
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import CPU_COLUMN
 from longshore.core.network.forward import LOAD, POD_KIND, POD_KINDS, Inputs, Op
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 
 LAST_PLACE = 8
 """Places by a heuristic are counted so far; what comes later, and what is infeasible, is all in this one."""
 
 _KINDS_FROM_MILLI = (1, *(quarter * WHOLE_GPU_MILLI // 4 for quarter in (1, 2, 3, 4)))
 _KINDS_FROM_COUNT = (2, 3, 5)
-"""From how much on a pod is of the next kind of `core.forward.POD_KINDS`."""
+"""From how much on a pod is of the next kind of `network.forward.POD_KINDS`."""
 _CPU_SCARCE_FROM, _CPU_SCARCE_AT = 0.9, 1.05
 """CPU in use for each GPU in use, both as shares of what there is: up to the first CPU is not scarce, from the second
 on it is. At 1 both are used up together."""
@@ -57,7 +57,7 @@ def policy_inputs(
     pod_class: Array,
     feasible: Array,
     features: Sequence[str],
-    prior: Heuristic | None,
+    prior: Policy | None,
     preference: Array,
 ) -> Inputs:
     """Return what a network is told about one cluster and one pod.
@@ -79,11 +79,17 @@ def with_rows(
     arrays: ClusterArrays,
     pod_class: Array,
     feasible: Array,
-    prior: Heuristic | None,
+    prior: Policy | None,
     preference: Array,
     reads: Reads = READS_ALL,
 ) -> Inputs:
-    """Return the same for rows that are there already, and only what is read; others as of `policy_inputs`."""
+    """Return the inputs of a network whose feature rows are already computed.
+
+    Args:
+        rows: the features [nodes, features].
+        arrays, pod_class, feasible, prior, preference: as for `policy_inputs`.
+        reads: which other inputs the network reads; the rest is left out.
+    """
     xp = namespace(feasible)
     return Inputs(
         rows=rows,
@@ -115,7 +121,7 @@ def own_inputs(rows: Array, arrays: ClusterArrays, pod_class: Array, preference:
 
 
 def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Return 1 for the pod's kind of `core.forward.POD_KINDS`, 0 for the others, float32 [..., kinds]."""
+    """Return 1 for the pod's kind of `network.forward.POD_KINDS`, 0 for the others, float32 [..., kinds]."""
     xp = namespace(arrays.state.gpu_used)
     milli, count = wanted(arrays, pod_class)
     by_milli = (milli[..., None] >= xp.asarray(_KINDS_FROM_MILLI)).sum(axis=-1)
@@ -125,7 +131,7 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
 
 
 def load(arrays: ClusterArrays) -> Array:
-    """Return how much the cluster is like each of `core.forward.LOADS`, float32 [3]; without GPUs it is empty.
+    """Return how much the cluster is like each of `network.forward.LOADS`, float32 [3]; without GPUs it is empty.
 
     Only nodes with GPUs count, and those that are there: others are in the arrays all the same.
     """
@@ -144,7 +150,7 @@ def load(arrays: ClusterArrays) -> Array:
 def places(scores: Array, feasible: Array) -> Array:
     """Return minus the node's place by `scores` among the feasible nodes, float32 [nodes]: 0, -1, … `-LAST_PLACE`.
 
-    Scores that tie share a place, by the rule of `core.choose`: so a policy that scores by the place alone chooses as
+    Scores that tie share a place, by the rule of `arrays.choose`: so a policy that scores by the place alone chooses as
     the heuristic does, ties included.
     """
     xp = namespace(feasible)
@@ -165,7 +171,7 @@ def _no_prior(nodes: int) -> Array:
     return np.zeros((nodes, 0), np.float32)
 
 
-def _prior(arrays: ClusterArrays, pod_class: Array, feasible: Array, prior: Heuristic | None) -> Array:
+def _prior(arrays: ClusterArrays, pod_class: Array, feasible: Array, prior: Policy | None) -> Array:
     if prior is None:
         xp = namespace(feasible)
         return _no_prior(feasible.shape[0]) if xp is np else xp.zeros((feasible.shape[0], 0), xp.float32)

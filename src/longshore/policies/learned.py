@@ -13,22 +13,22 @@ from longshore.core.arrays.feature_view import View
 from longshore.core.arrays.features import Feature, chosen, columns
 from longshore.core.arrays.gpu import Take
 from longshore.core.arrays.ops import Array, namespace
-from longshore.core.network.bundle import Policy, weight_values
-from longshore.core.network.forward import LOAD, LOADS, ROW_KINDS, SCORE, Bound, Op, bind, is_linear_in, needed, run
+from longshore.core.network.bundle import Bundle, weight_values
+from longshore.core.network.forward import LOAD, LOADS, ROW_KINDS, SCORE, BoundOp, Op, bind, is_linear_in, needed, run
 from longshore.core.words.errors import InputError
 from longshore.policies import REGISTRY
+from longshore.policies.base import Policy
 from longshore.policies.column_cache import ColumnCache
-from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.heuristics.by_node import by_node, first_fact
 from longshore.policies.inputs import Reads, load, own_inputs, with_rows
 from longshore.policies.row_cache import RowCache, first_layer
 
 
-def learned(policy: Policy, preference: Mapping[str, float] | None = None, *, keeps_rows: bool = False) -> Heuristic:
-    """Return a policy as a heuristic.
+def learned(bundle: Bundle, preference: Mapping[str, float] | None = None, *, keeps_rows: bool = False) -> Policy:
+    """Return the policy that a bundle describes.
 
     Args:
-        policy: one that `core.policy.check_policy` has let through, as every one read from a bundle is.
+        bundle: one that `network.bundle.check_bundle` has let through, as every one that was read is.
         preference: weights by term, for policies that take them; None = the policy's own.
         keeps_rows: remember what the network makes of every node until it changes, where the network allows that
             (`policies.row_cache`): for many decisions on one cluster, in NumPy. The scores are the same.
@@ -37,31 +37,42 @@ def learned(policy: Policy, preference: Mapping[str, float] | None = None, *, ke
         UnknownNameError: its prior is no policy of this installation.
         InputError: a preference that it does not take.
     """
-    prior: Heuristic | None = None if policy.prior is None else REGISTRY.load(policy.prior)
-    weights = weight_values(policy, preference)
+    prior: Policy | None = None if bundle.prior is None else REGISTRY.load(bundle.prior)
+    weights = weight_values(bundle, preference)
     score = _Score(
-        ops=needed(policy.ops, SCORE),
-        tensors=policy.tensors,
-        features=policy.feature_names,
+        ops=needed(bundle.ops, SCORE),
+        tensors=bundle.tensors,
+        features=bundle.feature_names,
         prior=prior,
         preference=weights,
-        num_nodes=policy.num_nodes,
+        num_nodes=bundle.num_nodes,
     )
-    if _looks_at_one_node(score) and not policy.may_defer:
-        return own_rows(score.ops, score.tensors, score.features, weights, tie_tolerance=policy.tie_tolerance)
+    return replace(
+        _as_policy(bundle, score, keeps_rows=keeps_rows),
+        name=bundle.name,
+        filters=bundle.filters,
+        version=bundle.version,
+        num_nodes=bundle.num_nodes,
+    )
+
+
+def _as_policy(bundle: Bundle, score: "_Score", *, keeps_rows: bool) -> Policy:
+    prior, weights = score.prior, score.preference
+    if _looks_at_one_node(score) and not bundle.may_defer:
+        return own_rows(score.ops, score.tensors, score.features, weights, tie_tolerance=bundle.tie_tolerance)
     layer = first_layer(score.ops, score.tensors, len(score.features), weights) if keeps_rows else None
     kept = None
     if layer is not None:
         few = replace(score, columns=ColumnCache(score.features))
         kept = RowCache(layer, score.tensors, score.features, prior, weights, few)
-    return Heuristic(
+    return Policy(
         kept or score,
-        # What a hybrid leaves open is decided as its heuristic decides: it begins as that heuristic.
+        # What a hybrid leaves open is decided as the policy decides that it corrects: it begins as that policy.
         devices=gpu.best_fit if prior is None else prior.devices,
         has_random_ties=prior is not None and prior.has_random_ties,
-        is_order_dependent=policy.num_nodes is not None or (prior is not None and prior.is_order_dependent),
-        may_defer=policy.may_defer,
-        tie_tolerance=policy.tie_tolerance,
+        is_order_dependent=bundle.num_nodes is not None or (prior is not None and prior.is_order_dependent),
+        may_defer=bundle.may_defer,
+        tie_tolerance=bundle.tie_tolerance,
     )
 
 
@@ -76,14 +87,14 @@ class _Score:
     ops: tuple[Op, ...]
     tensors: Mapping[str, Array]
     features: tuple[str, ...]
-    prior: Heuristic | None
+    prior: Policy | None
     preference: np.ndarray[Any, Any]
     num_nodes: int | None
     columns: ColumnCache | None = None
     """What computes the features, where some of them are kept."""
 
     @cached_property
-    def _bound(self) -> tuple[Bound, ...]:
+    def _bound(self) -> tuple[BoundOp, ...]:
         return bind(self.ops, self.tensors)
 
     @cached_property
@@ -135,7 +146,7 @@ def own_rows(
     preference: Array,
     *,
     tie_tolerance: float,
-) -> Heuristic:
+) -> Policy:
     """Return a network that reads the nodes' own rows alone as a rule that looks at one node at a time."""
     score = _Score(tuple(ops), tensors, tuple(features), prior=None, preference=preference, num_nodes=None)
     return by_node(score.facts, _by_load if score.reads_load else first_fact, tie_tolerance=tie_tolerance)

@@ -1,6 +1,6 @@
 """A learned policy that remembers: what the first layer makes of a node's row is kept until the node changes.
 
-The first layer is linear, so that it falls apart by what its inputs depend on (`core.features`):
+The first layer is linear, so that it falls apart by what its inputs depend on (`arrays.features`):
 
     rows · W = own · W_own + elsewhere · W_elsewhere + cluster · W_cluster
 
@@ -25,8 +25,8 @@ from longshore.core.arrays.feature_view import Largest, View
 from longshore.core.arrays.features import Feature, columns
 from longshore.core.arrays.ops import Array, row_product, without_warnings
 from longshore.core.network.forward import PREFERENCE, ROWS, SCORE, Op, bind, needed, run
+from longshore.policies.base import Policy
 from longshore.policies.column_cache import has_same_frame
-from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import Reads, with_rows
 
 MOST_BYTES = 64 << 20
@@ -97,7 +97,7 @@ class RowCache:
         layer: FirstLayer,
         tensors: Mapping[str, Array],
         features: Sequence[str],
-        prior: Heuristic | None,
+        prior: Policy | None,
         preference: Array,
         few: Callable[[ClusterArrays, Array, Array], Array],
     ) -> None:

@@ -31,7 +31,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BindResult:
     """The end of a binding."""
 
     fate: Fate
@@ -50,7 +50,7 @@ class Binder:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     timeout_seconds: float = 10.0
 
-    async def bind(self, pod: Pod, annotations: Mapping[str, str] | None = None) -> Bound:
+    async def bind(self, pod: Pod, annotations: Mapping[str, str] | None = None) -> BindResult:
         """Bind a pod to the node that it is assumed on, and do not give up before it is known what became of it."""
         wait, must_read, num_conflicts = _FIRST_WAIT_SECONDS, False, 0
         while True:
@@ -61,13 +61,13 @@ class Binder:
                         return found
                     must_read = False
                     if num_conflicts:
-                        return Bound(Fate.REFUSED, "the API server saw a conflict, and the pod is not bound")
+                        return BindResult(Fate.REFUSED, "the API server saw a conflict, and the pod is not bound")
                 if not self.may_bind(pod):
-                    return Bound(Fate.WITHDRAWN)
+                    return BindResult(Fate.WITHDRAWN)
                 await self._send(pod, annotations)
-                return Bound(Fate.BOUND)
+                return BindResult(Fate.BOUND)
             except NotFound as error:
-                return Bound(Fate.LOST, error.message)
+                return BindResult(Fate.LOST, error.message)
             except Conflict:
                 must_read, num_conflicts = True, num_conflicts + 1
                 continue
@@ -78,7 +78,7 @@ class Binder:
                     must_read = True
                 # A server that starts refuses everybody for a moment: a read that is owed is made later.
                 elif not must_read and not isinstance(error, Unreachable):
-                    return Bound(Fate.REFUSED, error.message)
+                    return BindResult(Fate.REFUSED, error.message)
             await self.sleep(wait)
             wait = min(2 * wait, _MOST_WAIT_SECONDS)
 
@@ -95,14 +95,14 @@ class Binder:
         )
         self.failpoint(AFTER_BIND)
 
-    async def _read(self, pod: Pod) -> Bound | None:
+    async def _read(self, pod: Pod) -> BindResult | None:
         """Ask the server itself where the pod is; None = it is there and waits."""
         found = await writes.read_pod(self.client, pod.namespace, pod.name)
         if found.metadata.uid != pod.uid:
-            return Bound(Fate.LOST, "it is another pod of the same name by now")
+            return BindResult(Fate.LOST, "it is another pod of the same name by now")
         if found.spec.node_name:
             is_ours = found.spec.node_name == pod.bound_to
-            return Bound(Fate.BOUND if is_ours else Fate.LOST, f"it is bound to {found.spec.node_name}")
+            return BindResult(Fate.BOUND if is_ours else Fate.LOST, f"it is bound to {found.spec.node_name}")
         if found.metadata.deletion_timestamp is not None:
-            return Bound(Fate.LOST, "it is being deleted")
+            return BindResult(Fate.LOST, "it is being deleted")
         return None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from longshore.core.words.pod import Pod
-from longshore.deciding.preempt import Running
 from longshore.kube import writes
 from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, Invalid, NotFound
@@ -26,13 +25,13 @@ class Evictor:
     may_evict: Callable[[], bool] = lambda: True
     """Asked right before every deletion: whether this process still leads."""
 
-    async def evict(self, preemptor: Pod, node: str, victims: Sequence[Running]) -> bool:
+    async def evict(self, preemptor: Pod, node: str, victims: Sequence[Pod]) -> bool:
         """Delete the victims; False where the server did not take one of the deletions.
 
         Those that are terminating already are left alone. All go at once but the last: while one is left, the pod
         that they leave for is not tried in vain.
         """
-        leaving = [victim.pod for victim in victims if not victim.is_terminating]
+        leaving = [victim for victim in victims if not victim.spec.is_terminating]
         results = await asyncio.gather(*(self._evict(preemptor, node, pod) for pod in leaving[:-1]))
         if not all(results):
             return False

@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
+from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.helping import Happening
 from longshore.deciding.nominated import Nominations
-from longshore.deciding.preempt import Running
 from longshore.kube.cache import Cache, Change, ContextChange, NodeChange, PodChange
 from longshore.scheduling.queue import SchedulingQueue
 
@@ -139,8 +140,8 @@ class Intake:
         self.on_gone(key)
 
 
-def running(change: PodChange, now: float) -> Running:
-    """Turn a bound pod's change into what preemption reads of it."""
+def running(change: PodChange, now: float) -> Pod:
+    """Return a bound pod with what preemption reads of it."""
     assert change.pod is not None
     is_being_preempted = change.is_terminating and any(
         condition.type == DISRUPTION_TARGET
@@ -149,4 +150,4 @@ def running(change: PodChange, now: float) -> Running:
         for condition in change.conditions
     )
     started = now if change.started is None else change.started
-    return Running(change.pod, started, change.is_terminating, is_being_preempted)
+    return replace(change.pod, started=started, is_being_preempted=is_being_preempted)

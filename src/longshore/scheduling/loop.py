@@ -11,14 +11,17 @@ import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
+import msgspec
+
+from longshore.core.words.decision import Decision
 from longshore.core.words.pod import Pod
-from longshore.deciding.cycle import Attempt, Cycle, Verdict
+from longshore.deciding.cycle import Cycle
 from longshore.deciding.helping import Happening
 from longshore.deciding.preempt import Preemption
 from longshore.kube import annotations, writes
 from longshore.kube.cache import Cache, PodChange
 from longshore.kube.client import Client
-from longshore.scheduling.binder import Binder, Bound, Fate
+from longshore.scheduling.binder import Binder, BindResult, Fate
 from longshore.scheduling.evict import Evictor
 from longshore.scheduling.failpoints import AFTER_ASSUME, Failpoint
 from longshore.scheduling.intake import Intake
@@ -27,7 +30,6 @@ from longshore.scheduling.queue import Place, SchedulingQueue, Waiting
 from longshore.scheduling.recorder import EventRecorder, PodEvent
 from longshore.scheduling.status_writer import StatusWriter
 from longshore.store.decisions import DecisionLog
-from longshore.store.records import DecisionRecord
 
 MAX_BINDS_IN_FLIGHT = 64
 SLICE_SECONDS = 0.005
@@ -52,7 +54,6 @@ class Parts:
     reporter: writes.Reporter
     metrics: SchedulerMetrics
     log: DecisionLog | None = None
-    policy_version: str = ""
     failpoint: Failpoint = field(default_factory=Failpoint)
     clock: Callable[[], float] = time.monotonic
     """As the queue's."""
@@ -165,22 +166,21 @@ class Scheduler:
             self._queue.drop(pod.key)  # the watch was faster
             return
         following = self._queue.peek()
-        asked = Attempt(
+        decision, preemption = self._parts.cycle.attempt(
             pod,
             None if following is None else following.pod,
             known.preemption_policy,
             is_preempting=pod.uid in self._preempting,
         )
-        verdict = self._parts.cycle.attempt(asked)
         seconds = time.perf_counter() - started
         self._parts.metrics.decided(seconds, time.thread_time() - cpu_started)
-        if verdict.fallback_reason is not None:
-            self._parts.metrics.fell_back(verdict.fallback_reason.partition(":")[0])
-        record = self._record(item, verdict, seconds)
-        if verdict.decision.node is None:
-            self._no_node(item, known, verdict, started)
+        if decision.fallback_reason is not None:
+            self._parts.metrics.fell_back(decision.fallback_reason.partition(":")[0])
+        record = self._record(item, decision, seconds)
+        if decision.node is None:
+            self._no_node(item, known, decision, preemption, started)
             return
-        placed = self._view.assume(pod, verdict.decision.node, verdict.decision.devices, time.time())
+        placed = self._view.assume(pod, decision.node, decision.devices, time.time())
         self._parts.failpoint(AFTER_ASSUME)
         self._num_binding += 1
         self._spawn(self._bind(item, placed, record, started))
@@ -230,7 +230,7 @@ class Scheduler:
         note = f"Successfully assigned {pod.key} to {pod.bound_to}"
         self.recorder.record(PodEvent(pod.namespace, pod.name, pod.uid, "Scheduled", "Binding", note))
 
-    def _not_bound(self, item: Waiting, pod: Pod, bound: Bound) -> None:
+    def _not_bound(self, item: Waiting, pod: Pod, bound: BindResult) -> None:
         _log.info("not bound pod=%s node=%s fate=%s: %s", pod.key, pod.bound_to, bound.fate.value, bound.message)
         happening = self._view.forget(pod.key, pod.uid)
         known = self._parts.cache.pod(pod.key)
@@ -245,13 +245,15 @@ class Scheduler:
         if happening:
             self._queue.wake(happening)
 
-    def _no_node(self, item: Waiting, known: PodChange, verdict: Verdict, started: float) -> None:
-        self._queue.fail(item, verdict.rejectors)
+    def _no_node(
+        self, item: Waiting, known: PodChange, decision: Decision, preemption: Preemption | None, started: float
+    ) -> None:
+        self._queue.fail(item, decision.rejectors)
         self._parts.metrics.attempted("unschedulable", time.perf_counter() - started)
         self._parts.metrics.queued(item.place.value, "ScheduleAttemptFailure")
-        if verdict.preemption is not None:
-            self._preempt(item.pod, known, verdict.preemption)
-        self._tell(known, "Unschedulable", verdict.message)
+        if preemption is not None:
+            self._preempt(item.pod, known, preemption)
+        self._tell(known, "Unschedulable", decision.pending_reason or "")
 
     def _preempt(self, pod: Pod, known: PodChange, preemption: Preemption) -> None:
         self._parts.metrics.preempted(len(preemption.victims))
@@ -299,29 +301,15 @@ class Scheduler:
         self._statuses.forget(key)
         self._told_at.pop(key, None)
 
-    def _record(self, item: Waiting, verdict: Verdict, seconds: float) -> str | None:
+    def _record(self, item: Waiting, decision: Decision, seconds: float) -> str | None:
         if self._parts.log is None:
             return None
-        decision, pod = verdict.decision, item.pod
         return self._parts.log.add(
-            DecisionRecord(
+            msgspec.structs.replace(
+                decision,
                 time_us=time.time_ns() // 1000,
                 mode="standalone",
-                pod_namespace=pod.namespace,
-                pod_name=pod.name,
-                pod_uid=pod.uid,
-                policy=decision.policy,
-                policy_version=self._parts.policy_version,
                 scheduler_name=self._parts.scheduler_name,
-                node=decision.node,
-                runner_up=decision.runner_up,
-                score=decision.score,
-                num_nodes=decision.num_nodes,
-                num_feasible=decision.num_feasible,
-                candidates=decision.candidates,
-                reasons=decision.reasons,
-                pending_reason=verdict.message or None,
-                fallback_reason=verdict.fallback_reason,
                 latency_us=round(seconds * 1e6),
                 attempt=item.attempts,
             )

@@ -17,8 +17,8 @@ from longshore.core.words.errors import InputError, LongshoreError
 from longshore.core.words.node import NodeReadings
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.cycle import Cycle
-from longshore.deciding.live_policy import LivePolicy
-from longshore.deciding.quick import QuickDecider
+from longshore.deciding.decider import Decider
+from longshore.deciding.find import check_size
 from longshore.kube.cache import Cache
 from longshore.kube.client import Client
 from longshore.kube.lease import (
@@ -27,9 +27,10 @@ from longshore.kube.lease import (
     LeaderElection,
     LeadershipLostError,
 )
-from longshore.kube.reflector import Batch, Reflector, Stage, run_reflectors
+from longshore.kube.reflector import Reflector, Stage, WatchBatch, run_reflectors
 from longshore.kube.resources import PODS, RESOURCES
 from longshore.kube.writes import Reporter
+from longshore.policies.base import Policy
 from longshore.scheduling.failpoints import DURING_RELIST, Failpoint
 from longshore.scheduling.loop import Parts, Scheduler
 from longshore.scheduling.metrics import SchedulerMetrics
@@ -77,13 +78,13 @@ class Surroundings:
 class Service:
     """One replica of the scheduler."""
 
-    def __init__(self, client: Client, policy: LivePolicy, settings: Settings, around: Surroundings) -> None:
+    def __init__(self, client: Client, policy: Policy, settings: Settings, around: Surroundings) -> None:
         self._client, self._policy, self._settings, self._around = client, policy, settings, around
         self._cache = Cache()
         self._queue = SchedulingQueue(time.monotonic)
         view = ClusterView(LiveCluster(seed=settings.seed))
         self._cycle = Cycle(
-            QuickDecider(policy.chooser),
+            Decider(policy),
             view,
             budgets=self._cache.disruption_budgets,
             rng=random.Random(settings.seed),
@@ -100,7 +101,6 @@ class Service:
                 reporter=reporter,
                 metrics=around.metrics,
                 log=around.log,
-                policy_version=policy.version,
                 failpoint=around.failpoint,
             )
         )
@@ -143,7 +143,7 @@ class Service:
     def _check_cluster(self) -> None:
         """Refuse what can only be seen once the cluster is known."""
         view, settings = self._cycle.view, self._settings
-        self._policy.check_cluster(len(view.nodes))
+        check_size(self._policy, len(view.nodes))
         names = {namespace.name for namespace in view.live.context.namespaces}
         if settings.elects_leader and settings.lease_namespace not in names:
             raise InputError(
@@ -152,7 +152,7 @@ class Service:
             )
         self._around.say(f"cache synced: {len(view.nodes)} nodes, {view.num_running} pods running")
 
-    def _deliver(self, batch: Batch) -> None:
+    def _deliver(self, batch: WatchBatch) -> None:
         """Take a batch of the watch over; before all first lists are in it only goes to the cache."""
         if batch.resource is PODS and batch.stage is Stage.LIST and batch.events:
             self._around.failpoint(DURING_RELIST)

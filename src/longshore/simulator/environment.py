@@ -20,7 +20,7 @@ from longshore.core.arrays.ops import Array
 from longshore.objectives.base import Objective, Transition
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState
-from longshore.simulator.transition import Program, advance, initial, settle, visible, with_latency, with_next
+from longshore.simulator.transition import advance, initial, settle, visible, with_latency, with_next
 
 
 class Moment(NamedTuple):
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
     action_mask: Array  # [nodes + 1] bool; the last one, to defer, is always allowed
 
 
-class Result(NamedTuple):
+class ActionResult(NamedTuple):
     """What an action led to."""
 
     reward: Array  # [] float64; 0 unless the pod was placed
@@ -63,7 +63,7 @@ class Environment:
         moment = self._play_on(params, initial(params), jnp.zeros((), bool))
         return moment, self._look(params, moment)
 
-    def step(self, params: SimParams, moment: Moment, action: Array) -> tuple[Moment, Seen, Result]:
+    def step(self, params: SimParams, moment: Moment, action: Array) -> tuple[Moment, Seen, ActionResult]:
         """Carry an action out and play up to the next decision; nothing changes once the episode is over."""
         num_nodes = moment.feasible.shape[0]
         names_node = ~moment.is_over & (action >= 0) & (action < num_nodes)
@@ -77,18 +77,17 @@ class Environment:
         ends = moment.is_over | (is_placed & self.objective.ends_episode(change))
         reward = jnp.where(is_placed, self.objective.reward(change), 0.0)
         after = self._play_on(params, settled, ends)
-        return after, self._look(params, after), Result(reward, node, names_node & ~is_placed)
+        return after, self._look(params, after), ActionResult(reward, node, names_node & ~is_placed)
 
     def _play_on(self, params: SimParams, state: SimState, is_over: Array) -> Moment:
         """Play events until the next decision."""
-        program = Program(_nobody, self.filters, self.has_node_events)
 
         def is_between(carry: tuple[SimState, Array, Array]) -> Array:
             _, kind, _ = carry
             return (kind != Kind.CREATE) & (kind != Kind.RETRY) & (kind != Kind.IDLE)
 
         def play(carry: tuple[SimState, Array, Array]) -> tuple[SimState, Array, Array]:
-            after, event = advance(program, params, carry[0])
+            after, event = advance(params, carry[0], has_node_events=self.has_node_events)
             return after, event.kind, event.pod
 
         # Any kind that is no decision starts the loop; an episode that is over is not played on.
@@ -109,8 +108,3 @@ def _true(params: SimParams, state: SimState) -> ClusterArrays:
     """Return the cluster as it is: what is earned does not depend on when readings were taken."""
     cluster = visible(params, state)
     return with_latency(cluster, state.latency_ms)
-
-
-def _nobody(_cluster: ClusterArrays, _pod_class: Array, _feasible: Array) -> tuple[Array, Array]:
-    """Stand in for the policy of a `Program`, which is not asked between decisions."""
-    raise AssertionError("events between decisions ask no policy")

@@ -31,7 +31,7 @@ from longshore.core.words.errors import InputError
 from longshore.filters import filter_set
 from longshore.objectives.base import Objective, Transition
 from longshore.objectives.weighted import parse_objective
-from longshore.simulator.environment import Environment, Moment, Result, Seen
+from longshore.simulator.environment import ActionResult, Environment, Moment, Seen
 from longshore.simulator.params import SimParams
 from longshore.simulator.source import TraceSource
 from longshore.simulator.transition import initial
@@ -48,8 +48,8 @@ class _Programs(NamedTuple):
 
     reset: Callable[[SimParams], tuple[Moment, Seen]]
     reset_many: Callable[[SimParams], tuple[Moment, Seen]]
-    step: Callable[[SimParams, Moment, Array], tuple[Moment, Seen, Result]]
-    step_many: Callable[[SimParams, Moment, Array], tuple[Moment, Seen, Result]]
+    step: Callable[[SimParams, Moment, Array], tuple[Moment, Seen, ActionResult]]
+    step_many: Callable[[SimParams, Moment, Array], tuple[Moment, Seen, ActionResult]]
 
 
 @lru_cache(maxsize=32)
@@ -101,7 +101,7 @@ def _run_under_jit(function: Callable[[Transition], Array], step: Transition) ->
     return jax.jit(function)(jax.device_put(step))
 
 
-def _info(seen: Seen, moment: Moment, result: Result | None) -> dict[str, Any]:
+def _info(seen: Seen, moment: Moment, result: ActionResult | None) -> dict[str, Any]:
     """Describe a decision, or several along the first axis; always the same keys."""
     mask = np.array(seen.action_mask)
     nobody = np.full(mask.shape[:-1], -1, np.int32)
@@ -170,7 +170,7 @@ class PlacementEnv(gymnasium.Env[Rows, np.int64]):
         """Return which actions are allowed now [nodes + 1], as sb3-contrib asks for it."""
         return self._mask.copy()
 
-    def _told(self, seen: Seen, result: Result | None) -> tuple[Rows, dict[str, Any]]:
+    def _told(self, seen: Seen, result: ActionResult | None) -> tuple[Rows, dict[str, Any]]:
         info = _info(seen, self._moment, result)
         self._mask = info["action_mask"]
         scalars = {key: value.item() for key, value in info.items() if key != "action_mask"}

@@ -12,9 +12,9 @@ from longshore.core.arrays.ops import Array
 from longshore.core.words.errors import InputError
 from longshore.core.words.trace import NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.objectives.base import Objective
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.simulator.params import Compiled, Kind, SimParams, compile_trace
-from longshore.simulator.rollout import Measured, heuristic_decide, rollout
+from longshore.simulator.rollout import Measured, rollout
 from longshore.simulator.state import SimState
 from longshore.simulator.transition import Program, initial
 
@@ -53,7 +53,7 @@ def compile_traces(traces: Sequence[Trace], *, lag_seconds: float = 0.0, seed: i
 
 def play(
     compiled: Sequence[Compiled],
-    policies: Sequence[Heuristic],
+    policies: Sequence[Policy],
     objective: Objective | None = None,
     *,
     filters: tuple[str, ...] = filter_room.UPSTREAM,
@@ -113,15 +113,15 @@ def _run(
     params: SimParams,
     states: SimState,
     *,
-    policies: tuple[Heuristic, ...],
+    policies: tuple[Policy, ...],
     objective: Objective | None,
     filters: tuple[str, ...],
     has_node_events: bool,
 ) -> tuple[SimState, Measured]:
     """Play a chunk of steps: `states` [policies, traces], `params` [traces]."""
 
-    def branch(policy: Heuristic) -> Callable[[SimParams, SimState], tuple[SimState, Measured]]:
-        program = Program(heuristic_decide(policy), filters, has_node_events)
+    def branch(policy: Policy) -> Callable[[SimParams, SimState], tuple[SimState, Measured]]:
+        program = Program(policy, filters, has_node_events)
         return jax.vmap(lambda params, state: rollout(program, objective, params, state, _CHUNK))
 
     branches = [branch(policy) for policy in policies]

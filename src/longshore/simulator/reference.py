@@ -14,7 +14,7 @@ from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place, remove
 from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.objectives.base import Objective, Transition
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy, choose_node
 from longshore.simulator.params import Compiled, Kind
 
 
@@ -43,7 +43,7 @@ class Reference:
     """Plays a compiled trace; iterate over `play()`."""
 
     compiled: Compiled
-    heuristic: Heuristic
+    policy: Policy
     filters: tuple[str, ...] = filters.UPSTREAM
     lag_seconds: float = 0.0
     objective: Objective | None = None
@@ -152,10 +152,9 @@ class Reference:
         mask = filters.feasible(cluster, pod_class, self.filters) & ~self._cordoned
         node, reward = -1, 0.0
         if mask.any():
-            scores = self.heuristic.score(cluster, pod_class, mask)
-            node = int(self.heuristic.choose(cluster, scores, mask))
+            choice = choose_node(self.policy, cluster, pod_class, mask)
+            node, devices = int(choice.node), choice.devices
         if node >= 0:
-            devices = self.heuristic.devices(cluster, pod_class)[node]
             before = self._true()
             self.arrays = place(self.arrays, pod_class, np.asarray(node), devices)
             if self.objective is not None:

@@ -10,16 +10,15 @@ from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import remove
 from longshore.core.arrays.power import cluster_watts
 from longshore.objectives.base import Objective, Transition
-from longshore.policies.heuristics.base import Heuristic
 from longshore.simulator.params import SimParams
-from longshore.simulator.state import RUNNING, WAITING, Outcome, SimState
-from longshore.simulator.transition import Decide, Program, step, visible, with_latency
+from longshore.simulator.state import RUNNING, WAITING, SimState, StepTaken
+from longshore.simulator.transition import Program, step, visible, with_latency
 
 
 class Measured(NamedTuple):
     """The cluster after a step, in numbers; each holds until the next step's time."""
 
-    outcome: Outcome
+    outcome: StepTaken
     reward: Array  # [] float64; 0 unless a pod was placed
     latency_ms: Array  # [] float64; true latency of the node that the pod was placed on, nan otherwise
     is_beyond_limit: Array  # [] bool; placed beyond its hard latency limit, by the true latency
@@ -31,17 +30,6 @@ class Measured(NamedTuple):
     running: Array  # [] int32 pods
     waiting: Array  # [] int32 pods
     pods_per_node: Array  # [nodes] int32
-
-
-def heuristic_decide(heuristic: Heuristic) -> Decide:
-    """Turn a heuristic into a decision function."""
-
-    def decide(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array]:
-        scores = heuristic.score(cluster, pod_class, feasible)
-        node = heuristic.choose(cluster, scores, feasible)
-        return node, heuristic.devices(cluster, pod_class)[jnp.maximum(node, 0)]
-
-    return decide
 
 
 def rollout(
@@ -56,7 +44,7 @@ def rollout(
     return jax.lax.scan(body, state, None, length=length)
 
 
-def measure(objective: Objective | None, params: SimParams, state: SimState, outcome: Outcome) -> Measured:
+def measure(objective: Objective | None, params: SimParams, state: SimState, outcome: StepTaken) -> Measured:
     """Measure the cluster after a step."""
     cluster = visible(params, state)
     is_placed = outcome.node >= 0
@@ -80,7 +68,7 @@ def measure(objective: Objective | None, params: SimParams, state: SimState, out
 
 
 def _reward(
-    objective: Objective | None, params: SimParams, state: SimState, after: ClusterArrays, outcome: Outcome
+    objective: Objective | None, params: SimParams, state: SimState, after: ClusterArrays, outcome: StepTaken
 ) -> Array:
     if objective is None:
         return jnp.zeros(())

@@ -39,7 +39,7 @@ class SimState(NamedTuple):
     first_untried: Array  # [blocks] int32; the least `pod_order` of pods that were not tried in this epoch
 
 
-class Outcome(NamedTuple):
+class StepTaken(NamedTuple):
     """What one step did; the same type for the fast simulator and its slow twin."""
 
     kind: Array  # [] int32, `params.Kind`

@@ -1,6 +1,5 @@
 """One step: what happens next, what it changes, and the decision that it asks for."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -9,17 +8,15 @@ from longshore import filters
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, ratio
 from longshore.core.arrays.place import shift
+from longshore.policies.base import Policy, choose_node
 from longshore.simulator.params import Kind, SimParams
-from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITING, Outcome, SimState
-
-Decide = Callable[[ClusterArrays, Array, Array], tuple[Array, Array]]
-"""(cluster as the policy sees it, pod class, feasible [nodes]) -> (node or -1 to defer, milli per GPU [devices])."""
+from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITING, SimState, StepTaken
 
 
 class Program(NamedTuple):
     """What shapes the compiled program; everything else is data."""
 
-    decide: Decide
+    policy: Policy
     filters: tuple[str, ...] = filters.UPSTREAM
     has_node_events: bool = True
     """False: no node ever fails, drains or joins, and the code for that is left out."""
@@ -72,15 +69,15 @@ class Situation(NamedTuple):
     feasible: Array  # [nodes] bool
 
 
-def step(program: Program, params: SimParams, state: SimState) -> tuple[SimState, Outcome]:
+def step(program: Program, params: SimParams, state: SimState) -> tuple[SimState, StepTaken]:
     """Play the next event.
 
     A step either decides on a pod or changes something else, never both: so the decision is made on the cluster as it
     is, and all changes are written down once, at the end.
     """
     state, seen = look(program.filters, params, state)
-    node, devices = program.decide(seen.cluster, seen.pod_class, seen.feasible)
-    return act(params, state, seen, node, devices, has_node_events=program.has_node_events)
+    choice = choose_node(program.policy, seen.cluster, seen.pod_class, seen.feasible)
+    return act(params, state, seen, choice.node, choice.devices, has_node_events=program.has_node_events)
 
 
 def look(filter_names: tuple[str, ...], params: SimParams, state: SimState) -> tuple[SimState, Situation]:
@@ -96,7 +93,7 @@ def look(filter_names: tuple[str, ...], params: SimParams, state: SimState) -> t
 
 def act(
     params: SimParams, state: SimState, seen: Situation, node: Array, devices: Array, *, has_node_events: bool
-) -> tuple[SimState, Outcome]:
+) -> tuple[SimState, StepTaken]:
     """Write down what happens: the pod goes to the node (-1 = it waits), or the event that is no decision."""
     event = seen.event
     node = jnp.where(seen.is_decision & seen.feasible.any(), node, -1).astype(jnp.int32)
@@ -104,16 +101,16 @@ def act(
     if has_node_events:
         state = _change_node(state, event)
     num_feasible = seen.feasible.sum().astype(jnp.int32)
-    return state, Outcome(event.kind, event.time, event.pod, node, seen.is_decision, num_feasible)
+    return state, StepTaken(event.kind, event.time, event.pod, node, seen.is_decision, num_feasible)
 
 
-def advance(program: Program, params: SimParams, state: SimState) -> tuple[SimState, Next]:
+def advance(params: SimParams, state: SimState, *, has_node_events: bool) -> tuple[SimState, Next]:
     """Find the next event, move the clock, and apply all of it but the decision."""
     event = _next(params, state)
     state = _tick(params, state, event)
     nothing = jnp.zeros(params.cluster.state.gpu_used.shape[1], jnp.int64)
     state = _write(params, state, event.pod, jnp.zeros((), bool), jnp.int32(-1), nothing, _is_leaving(event))
-    return (_change_node(state, event) if program.has_node_events else state), event
+    return (_change_node(state, event) if has_node_events else state), event
 
 
 def settle(params: SimParams, state: SimState, pod: Array, is_decision: Array, node: Array, devices: Array) -> SimState:

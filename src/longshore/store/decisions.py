@@ -16,10 +16,10 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from longshore.core.words.decision import BindOutcome, Decision, OutcomeKind
 from longshore.core.words.errors import LongshoreError
 from longshore.store.reader import DecisionReader
-from longshore.store.records import DecisionRecord, Outcome, OutcomeKind
-from longshore.store.schema import DECISIONS, create_engine, migrate, reason_of, store_name, store_url
+from longshore.store.schema import DECISIONS, create_engine, migrate, reason_of, row_of, store_name, store_url
 
 LOGGER = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class DecisionLog:
         self._engine = create_engine(self.url)
         self._ring_size = ring_size
         self._kept_rows = kept_rows
-        self._ring: deque[DecisionRecord | Outcome] = deque()
+        self._ring: deque[Decision | BindOutcome] = deque()
         self._changed = threading.Condition()
         self._id_prefix = secrets.token_hex(6)
         self._id_numbers = itertools.count()  # safe from several threads, as a generator is not
@@ -75,7 +75,7 @@ class DecisionLog:
         """Records that are in the store."""
         return self._num_written
 
-    def add(self, record: DecisionRecord) -> str:
+    def add(self, record: Decision) -> str:
         """Take a record to be written soon; return its id. Never waits for the store, never raises."""
         if not record.id:
             record = msgspec.structs.replace(record, id=f"{self._id_prefix}-{next(self._id_numbers):x}")
@@ -86,7 +86,7 @@ class DecisionLog:
         self, record_id: str, outcome: OutcomeKind, message: str | None = None, bind_us: int | None = None
     ) -> None:
         """Say what came of a decision's binding. Never waits for the store, never raises."""
-        self._put(Outcome(record_id, outcome, message, bind_us))
+        self._put(BindOutcome(record_id, outcome, message, bind_us))
 
     def flush(self, timeout_seconds: float = 5.0) -> bool:
         """Wait until all that was added is written; False = it was not in that time, or the store failed."""
@@ -107,7 +107,7 @@ class DecisionLog:
         self._thread.join(timeout_seconds)
         self._engine.dispose()
 
-    def recent(self, n: int = 20) -> list[DecisionRecord]:
+    def recent(self, n: int = 20) -> list[Decision]:
         """Return the newest decisions, newest first, those just added included.
 
         Raises:
@@ -117,7 +117,7 @@ class DecisionLog:
 
     def query(
         self, *, pod: str | None = None, since_us: int | None = None, node: str | None = None, limit: int = 1000
-    ) -> list[DecisionRecord]:
+    ) -> list[Decision]:
         """Return decisions as `DecisionReader.query` does, those just added included.
 
         Raises:
@@ -136,7 +136,7 @@ class DecisionLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _put(self, item: DecisionRecord | Outcome) -> None:
+    def _put(self, item: Decision | BindOutcome) -> None:
         with self._changed:
             if self._is_closing:
                 self._num_dropped += 1
@@ -163,7 +163,7 @@ class DecisionLog:
     def _is_time_to_write(self) -> bool:
         return len(self._ring) >= BATCH_SIZE or self._is_closing or self._is_flush_wanted
 
-    def _write(self, batch: list[DecisionRecord | Outcome]) -> bool:
+    def _write(self, batch: list[Decision | BindOutcome]) -> bool:
         """Write a batch; return False after putting it back, where the store failed and may work later."""
         try:
             self._write_all(batch)
@@ -181,7 +181,7 @@ class DecisionLog:
             self._changed.notify_all()
         return True
 
-    def _write_all(self, batch: list[DecisionRecord | Outcome]) -> None:
+    def _write_all(self, batch: list[Decision | BindOutcome]) -> None:
         if not self._is_migrated:
             migrate(self._engine)
             self._is_migrated = True
@@ -197,7 +197,7 @@ class DecisionLog:
         self._num_unpruned = 0 if is_time_to_prune else self._num_unpruned + len(rows)
         self._num_written += len(rows)
 
-    def _write_singly(self, batch: list[DecisionRecord | Outcome]) -> int:
+    def _write_singly(self, batch: list[Decision | BindOutcome]) -> int:
         """Write what can be written of a batch that the database refused; return how many were lost."""
         num_lost = 0
         for item in batch:
@@ -208,7 +208,7 @@ class DecisionLog:
                 num_lost += 1
         return num_lost
 
-    def _put_back(self, batch: list[DecisionRecord | Outcome]) -> None:
+    def _put_back(self, batch: list[Decision | BindOutcome]) -> None:
         with self._changed:
             room = 0 if self._is_closing else self._ring_size - len(self._ring)
             kept = batch[len(batch) - min(room, len(batch)) :]
@@ -254,13 +254,13 @@ _UPDATE = (
 )
 
 
-def _rows(batch: list[DecisionRecord | Outcome]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _rows(batch: list[Decision | BindOutcome]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows to insert and those to change; an outcome that came in time goes into its row at once."""
     rows: dict[str, dict[str, Any]] = {}
     updates = []
     for item in batch:
-        if isinstance(item, DecisionRecord):
-            rows[item.id] = msgspec.structs.asdict(item)
+        if isinstance(item, Decision):
+            rows[item.id] = row_of(item)
         elif item.id in rows:
             rows[item.id].update(msgspec.structs.asdict(item))
         else:

@@ -7,11 +7,18 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
+from longshore.core.words.decision import Decision
 from longshore.core.words.errors import InputError, LongshoreError
-from longshore.store.records import DecisionRecord
-from longshore.store.schema import DECISIONS, check_version, create_engine, read_version, store_name, store_url, wrap
-
-_NAMES = tuple(str(column.name) for column in DECISIONS.columns)
+from longshore.store.schema import (
+    COLUMNS,
+    DECISIONS,
+    check_version,
+    create_engine,
+    read_version,
+    store_name,
+    store_url,
+    wrap,
+)
 
 
 class DecisionReader:
@@ -37,7 +44,7 @@ class DecisionReader:
         if version == 0:
             raise InputError(f"`{store_name(self._url)}` is no decision log", "give the FILE of `--store`")
 
-    def recent(self, n: int = 20) -> list[DecisionRecord]:
+    def recent(self, n: int = 20) -> list[Decision]:
         """Return the newest decisions, newest first."""
         return self.query(limit=n)
 
@@ -48,7 +55,7 @@ class DecisionReader:
         since_us: int | None = None,
         node: str | None = None,
         limit: int = 1000,
-    ) -> list[DecisionRecord]:
+    ) -> list[Decision]:
         """Return decisions, newest first.
 
         Args:
@@ -72,7 +79,7 @@ class DecisionReader:
             select = select.where(DECISIONS.c.node == node)
         with self._worded(), self._engine.connect() as connection:
             rows = connection.execute(select).all()
-            return [msgspec.convert(dict(zip(_NAMES, row, strict=True)), DecisionRecord) for row in rows]
+            return [msgspec.convert(dict(zip(COLUMNS, row, strict=True)), Decision) for row in rows]
 
     def count(self) -> int:
         """Return how many decisions there are.

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from longshore.core.words.decision import Decision
 from longshore.core.words.errors import InputError, LongshoreError
 from longshore.store.location import default_store
 
@@ -51,7 +52,15 @@ DECISIONS = sa.Table(
     sa.Index("decisions_by_time", "time_us"),
     sa.Index("decisions_by_pod", "pod_namespace", "pod_name", "time_us"),
 )
-"""One row per decision; the columns are the fields of `records.DecisionRecord`, a test says so."""
+"""One row per decision; the columns are fields of `words.decision.Decision`, a test says so."""
+
+COLUMNS = tuple(str(column.name) for column in DECISIONS.columns)
+
+
+def row_of(decision: Decision) -> dict[str, Any]:
+    """Return what the log keeps of a decision, by column."""
+    return {name: getattr(decision, name) for name in COLUMNS}
+
 
 MODEL_FILES = sa.Table(
     "model_files",

@@ -21,7 +21,7 @@ class TimedReadings(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Batch:
+class SourceReadings:
     """All that a source knows at one moment."""
 
     nodes: Mapping[str, TimedReadings] = field(default_factory=dict)
@@ -44,6 +44,6 @@ class Batch:
 class Source(Protocol):
     """Something that measures, or reads what was measured."""
 
-    async def read(self) -> Batch:
+    async def read(self) -> SourceReadings:
         """Return what is known now. Never raises for trouble outside: that is the batch's `problem`."""
         ...

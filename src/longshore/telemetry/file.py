@@ -5,7 +5,7 @@
       worker-1: {latency_ms: 12.5, watts: 180, cpu_ratio: 0.4, zone_latency_ms: {zone-a: 0.4}}
       worker-2: {latency_ms: 3.1, connections: 40, traffic_bytes_per_second: 1.5e6}
 
-The fields are those of `core.node.NodeReadings`; what is left out is not known. A node may have a `time` of its own. A
+The fields are those of `words.node.NodeReadings`; what is left out is not known. A node may have a `time` of its own. A
 file that is missing, half written or wrong changes nothing: the last good readings stay until they are too old.
 """
 
@@ -19,7 +19,7 @@ import msgspec
 import yaml
 
 from longshore.core.words.node import NodeReadings
-from longshore.telemetry.base import Batch, TimedReadings
+from longshore.telemetry.base import SourceReadings, TimedReadings
 
 MAX_BYTES = 64 * 1024**2
 """More is no file of readings: 5,000 nodes need about one."""
@@ -53,13 +53,13 @@ class FileSource:
         """Take the file's path; it may come into being later."""
         self._path = Path(path)
         self._seen: tuple[int, int, int] | None = None
-        self._batch = Batch()
+        self._batch = SourceReadings()
 
-    async def read(self) -> Batch:
+    async def read(self) -> SourceReadings:
         """Return the file's readings; the last good ones and the problem where it cannot be read."""
         return await asyncio.to_thread(self._read)
 
-    def _read(self) -> Batch:
+    def _read(self) -> SourceReadings:
         seen = None
         try:
             status = self._path.stat()
@@ -78,12 +78,12 @@ class FileSource:
             self._batch = self._failed(_one_line(error))
         return self._batch
 
-    def _failed(self, reason: str) -> Batch:
+    def _failed(self, reason: str) -> SourceReadings:
         kept = f"; keeping the last good readings of {len(self._batch.nodes)} nodes" if self._batch.nodes else ""
-        return Batch(self._batch.nodes, f"cannot read `{self._path}`: {reason}{kept}")
+        return SourceReadings(self._batch.nodes, f"cannot read `{self._path}`: {reason}{kept}")
 
 
-def parse(data: bytes, written_seconds: float, *, is_yaml: bool) -> Batch:
+def parse(data: bytes, written_seconds: float, *, is_yaml: bool) -> SourceReadings:
     """Read the content of a file that was written at that time (seconds since 1970).
 
     Raises:
@@ -91,7 +91,7 @@ def parse(data: bytes, written_seconds: float, *, is_yaml: bool) -> Batch:
     """
     content = msgspec.convert(_load_yaml(data), _File) if is_yaml else msgspec.json.decode(data, type=_File)
     common = written_seconds if content.time is None else _seconds(content.time)
-    return Batch({name: _timed(name, node, common) for name, node in content.nodes.items()})
+    return SourceReadings({name: _timed(name, node, common) for name, node in content.nodes.items()})
 
 
 def _load_yaml(data: bytes) -> Any:

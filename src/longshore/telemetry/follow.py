@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 
 from longshore.core.words.node import NodeReadings
-from longshore.telemetry.base import DEFAULT_MAX_AGE_SECONDS, Batch, Source
+from longshore.telemetry.base import DEFAULT_MAX_AGE_SECONDS, Source, SourceReadings
 
 LOGGER = logging.getLogger(__name__)
 
 DEFAULT_INTERVAL_SECONDS = 2.0
 
 Deliver = Callable[[Mapping[str, NodeReadings]], None]
-"""Takes the nodes whose readings changed; `core.live.LiveCluster.put_readings` is one."""
+"""Takes the nodes whose readings changed; `arrays.live.LiveCluster.put_readings` is one."""
 
 
 class Follower:
@@ -34,7 +34,7 @@ class Follower:
         self._deliver = deliver
         self._max_age_seconds = max_age_seconds
         self._clock = clock
-        self._batch = Batch()
+        self._batch = SourceReadings()
         self._delivered: dict[str, NodeReadings] = {}
         self._problem: str | None = None
 

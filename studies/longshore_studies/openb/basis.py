@@ -20,7 +20,7 @@ from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
 from longshore.core.network.forward import POD_KINDS
 from longshore.policies.inputs import pod_kind
-from longshore_studies.openb.filling import Filling, Outcome, fill, fits
+from longshore_studies.openb.filling import Filled, Filling, fill, fits
 from longshore_studies.openb.mixed_runs import Runs, axes
 from longshore_studies.openb.tables.problem import is_axis
 from longshore_studies.openb.training import FEATURES, Tensors, scored_by
@@ -80,7 +80,7 @@ def _directions(covariance: Array) -> Array:
 
 
 @partial(jax.jit, static_argnames=("num_shares",))
-def _play(num_shares: int, tensors: Tensors, runs: Runs) -> Outcome:
+def _play(num_shares: int, tensors: Tensors, runs: Runs) -> Filled:
     policy = scored_by(tensors)
     return jax.vmap(lambda one: fill(policy, one, num_shares), in_axes=(axes(runs.filling),))(runs.filling)
 
@@ -95,7 +95,7 @@ def _one(filling: Filling, number: int) -> Filling:
     return one
 
 
-def _decisions(run: Filling, outcomes: Outcome, number: int, many: int) -> Iterator[tuple[int, Array]]:
+def _decisions(run: Filling, outcomes: Filled, number: int, many: int) -> Iterator[tuple[int, Array]]:
     """Yield (kind of pod, rows of the nodes that can take it) of so many decisions."""
     nodes, on_device = np.asarray(outcomes.node[number]), np.asarray(outcomes.on_device[number])
     arrays, step = run.arrays, max(len(nodes) // many, 1)

@@ -14,9 +14,9 @@ from longshore.agents.networks.kinds import Kinds
 from longshore.core.arrays.feature_view import View
 from longshore.core.arrays.features import chosen, columns, feature_specs
 from longshore.core.arrays.place import place
-from longshore.core.network.bundle import Envelope, Interval, Policy, Weight
+from longshore.core.network.bundle import Bundle, Envelope, Interval, Weight
 from longshore.core.network.forward import LOADS, POD_KINDS, needed, tensor_names
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore_studies.openb.filling import fill_all
 from longshore_studies.openb.tables.problem import Problem, side_by_side
 from longshore_studies.openb.training import FEATURES, TIE_TOLERANCE, WEIGHT, Tensors, by_load, has_load
@@ -39,7 +39,7 @@ def join(by_goal: Mapping[str, Tensors]) -> Tensors:
     return {weight: weights.reshape(weights.shape[0], -1), bias: biases.reshape(-1)}
 
 
-def split(policy: Policy) -> dict[str, Tensors]:
+def split(policy: Bundle) -> dict[str, Tensors]:
     """Return the tensors of every goal of a joint policy, as trainings go on from them: the reverse of `join`."""
     names = {term: goal for goal, term in TERMS.items()}
     goals = [names[one.term] for one in policy.preference]
@@ -60,21 +60,21 @@ def _without_load(tensors: Tensors) -> Tensors:
     return plain if is_same else tensors
 
 
-def make_policy(
+def make_bundle(
     name: str,
     by_goal: Mapping[str, Tensors],
     goal: str,
     envelope: Envelope,
     provenance: Mapping[str, Any],
     metrics: Mapping[str, float | Interval],
-) -> Policy:
+) -> Bundle:
     """Return the joint policy with its dial set to one goal."""
     network = Kinds(by_load=True).build(Sizes(len(FEATURES), 0, len(by_goal)))
     ops = needed(network.ops)
     joined = join(by_goal)
     assert joined.keys() == set(tensor_names(ops))
     assert joined[WEIGHT].shape == (len(FEATURES), len(POD_KINDS) * len(LOADS) * len(by_goal))
-    return Policy(
+    return Bundle(
         name=name,
         features=feature_specs(FEATURES),
         ops=ops,
@@ -94,7 +94,7 @@ def wider(one: Envelope, other: Envelope) -> Envelope:
     return Envelope(tuple(map(min, one.low, other.low)), tuple(map(max, one.high, other.high)))
 
 
-def envelope_of(problem: Problem, policies: Sequence[Heuristic], seed: int) -> Envelope:
+def envelope_of(problem: Problem, policies: Sequence[Policy], seed: int) -> Envelope:
     """Play a run with each policy and see between which values each feature lies, over all nodes."""
     low, high = np.full(len(FEATURES), np.inf), np.full(len(FEATURES), -np.inf)
     for policy in policies:

@@ -20,8 +20,8 @@ from longshore.core.arrays.cluster_arrays import ClusterArrays, State, rows_of
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import shift
 from longshore.core.arrays.power import cpu_millis_left, pwr_node_watts
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import MEMORY_COLUMN, cpu_millis_wanted
-from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.heuristics.by_node import ByNode
 
 
@@ -37,7 +37,7 @@ class Filling(NamedTuple):
     is_arrival: Array  # [events] bool
 
 
-class Outcome(NamedTuple):
+class Filled(NamedTuple):
     """What happened, event by event; the other arrays are changes by the event."""
 
     node: Array  # [events] int32; -1 = there was no room, or the pod that leaves had found none
@@ -59,7 +59,7 @@ class _Carry(NamedTuple):
 
 
 @partial(jax.jit, static_argnames=("policy", "num_shares", "num_pods"))
-def fill_all(policy: Heuristic, fillings: Filling, num_shares: int, num_pods: int = 0) -> Outcome:
+def fill_all(policy: Policy, fillings: Filling, num_shares: int, num_pods: int = 0) -> Filled:
     """Play several runs at once: `fillings` [runs, ...], but for what `axes_of` says they share."""
     axes = axes_of(fillings)
     return jax.vmap(lambda one: fill(policy, one, num_shares, num_pods), in_axes=(axes,))(fillings)
@@ -77,7 +77,7 @@ def axes_of(fillings: Filling) -> Filling:
     return Filling(of_arrays, *[0] * (len(Filling._fields) - 1))
 
 
-def fill(policy: Heuristic, filling: Filling, num_shares: int, num_pods: int = 0) -> Outcome:
+def fill(policy: Policy, filling: Filling, num_shares: int, num_pods: int = 0) -> Filled:
     """Play all events.
 
     Args:
@@ -104,7 +104,7 @@ def fill(policy: Heuristic, filling: Filling, num_shares: int, num_pods: int = 0
         jnp.zeros((num_pods, state.gpu_used.shape[1]), jnp.int32),
     )
 
-    def step(carry: _Carry, event: tuple[Array, ...]) -> tuple[_Carry, Outcome]:
+    def step(carry: _Carry, event: tuple[Array, ...]) -> tuple[_Carry, Filled]:
         return _step(policy, filling, num_shares, num_pods, carry, *event)
 
     events = (filling.pod_class, filling.memory, filling.models, filling.pod, filling.is_arrival)
@@ -112,7 +112,7 @@ def fill(policy: Heuristic, filling: Filling, num_shares: int, num_pods: int = 0
 
 
 def _step(
-    policy: Heuristic,
+    policy: Policy,
     filling: Filling,
     num_shares: int,
     num_pods: int,
@@ -122,7 +122,7 @@ def _step(
     models: Array,
     pod: Array,
     is_arrival: Array,
-) -> tuple[_Carry, Outcome]:
+) -> tuple[_Carry, Filled]:
     arrays = filling.arrays._replace(state=carry.state)
     feasible = (carry.memory_left >= memory) & filling.allowed[models]
     if policy.by_node is None:
@@ -182,10 +182,10 @@ def _written(state: State, one: State, node: Array) -> State:
     )
 
 
-def _outcome(before: ClusterArrays, after: ClusterArrays, node: Array, devices: Array, had_room: Array) -> Outcome:
+def _outcome(before: ClusterArrays, after: ClusterArrays, node: Array, devices: Array, had_room: Array) -> Filled:
     watts, watts_after = pwr_node_watts(before)[0], pwr_node_watts(after)[0]
     was_on, is_on = before.state.pod_count[0] > 0, after.state.pod_count[0] > 0
-    return Outcome(
+    return Filled(
         node=node.astype(jnp.int32),
         milli=devices.sum().astype(jnp.int32),
         on_device=devices != 0,
@@ -206,7 +206,7 @@ def _one(arrays: ClusterArrays, node: Array) -> ClusterArrays:
     return one._replace(state=state)
 
 
-def _column(policy: Heuristic, one: ClusterArrays, num_shares: int) -> tuple[Array, Array | None]:
+def _column(policy: Policy, one: ClusterArrays, num_shares: int) -> tuple[Array, Array | None]:
     """Return what a policy finds on a node for every class [facts, classes], -inf where the node has no room.
 
     And what is left on the GPU that it would take a share from [classes of shares], where it picks that GPU itself.
@@ -245,7 +245,7 @@ def _look(rule: ByNode, one: ClusterArrays, classes: Array, num_shares: int) -> 
     return jnp.concatenate([best, facts[:, shares.shape[0] :]], axis=1), left
 
 
-def _devices(policy: Heuristic, one: ClusterArrays, pod_class: Array, left_for_share: Array | None) -> Array:
+def _devices(policy: Policy, one: ClusterArrays, pod_class: Array, left_for_share: Array | None) -> Array:
     """Return the milli that a pod takes from every device of a node [devices]."""
     if left_for_share is None:
         return policy.devices(one, pod_class)[0]

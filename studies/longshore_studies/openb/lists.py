@@ -1,7 +1,7 @@
 """Pod lists that go further than the ones at hand, made of the default list's pods: for a policy that has met neither.
 
-    python studies/longshore_studies/openb/lists.py --data DIR --out OUT [--seed 0]
-    longshore table fgd --data OUT --policies fgd,bundles/openb --seeds 42-51 --bounds
+    python -m longshore_studies.openb.lists --data DIR --out OUT [--seed 0]
+    longshore table fgd --data OUT --policies fgd,openb --seeds 42-51 --bounds
 
 The published lists change the default one in one way each: more pods without GPU, more of the GPUs asked for in parts,
 or by pods that want several, or more pods that are bound to GPU models. These go beyond the ones that the policies were
@@ -86,7 +86,8 @@ def bind(milli: Array, share: float, models: Sequence[str], rng: np.random.Gener
             "got lists of which no pod is bound to GPU models, expected one that has such pods", "add a `gpuspec` list"
         )
     is_bound = (milli > 0) & (rng.random(len(milli)) < share)
-    return np.where(is_bound, rng.choice(np.array(models), len(milli)), "").tolist()
+    drawn: list[str] = np.where(is_bound, rng.choice(np.array(models), len(milli)), "").tolist()
+    return drawn
 
 
 def _some(members: Array, many: int, rng: np.random.Generator) -> Array:

@@ -10,9 +10,9 @@ import numpy as np
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import MEMORY_COLUMN
-from longshore.policies.heuristics.base import Heuristic
-from longshore_studies.openb.filling import Filling, Outcome, fill
+from longshore_studies.openb.filling import Filled, Filling, fill
 from longshore_studies.openb.tables.mixes import DEFAULT_RANGES, MixRanges, draw_mix
 from longshore_studies.openb.tables.openb import Nodes
 from longshore_studies.openb.tables.problem import Problem, is_axis, side_by_side
@@ -39,7 +39,7 @@ class Runs(NamedTuple):
     capacity: Array  # [] float32 milli
 
 
-def play(policy: Heuristic, runs: Runs, num_shares: int) -> Results:
+def play(policy: Policy, runs: Runs, num_shares: int) -> Results:
     """Play all runs with one policy: results [runs, levels]."""
 
     def one(filling: Filling, reached: Array) -> Results:
@@ -48,7 +48,7 @@ def play(policy: Heuristic, runs: Runs, num_shares: int) -> Results:
     return jax.vmap(one, in_axes=(axes(runs.filling), 0))(runs.filling, runs.reached)
 
 
-def _results(outcome: Outcome, filling: Filling, reached: Array, capacity: Array) -> Results:
+def _results(outcome: Filled, filling: Filling, reached: Array, capacity: Array) -> Results:
     num_nodes = filling.arrays.nodes.is_real.shape[0]
     return Results(
         allocated=100 * jnp.cumsum(outcome.milli)[reached] / capacity,

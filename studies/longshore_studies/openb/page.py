@@ -1,4 +1,4 @@
-"""Write the outside tables into `docs/results`, from what `benchmarks/tables.sh` left: `tables_page.py DATA OUT`."""
+"""Write the outside tables into `docs/results`, from what `benchmarks/tables.sh` left: `python -m … DATA OUT`."""
 
 import json
 import re
@@ -6,13 +6,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
 from longshore_studies.openb.tables.levels import published
 
-RESULTS = Path(__file__).parent.parent / "docs" / "results"
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
 PAGES = (RESULTS / "fgd.md", RESULTS / "pwr.md")
 """A table stands between `<!-- name -->` and `<!-- end -->`."""
 
+Row = dict[str, Any]
+
+POWER_MEASURES = {"megawatts": 4, "megawatts_idle_off": 4, "acceptance": 4, "active_nodes": 0}
+"""Of the power table: how many decimals each is shown with."""
 BOUNDS = {"allocation_percent": "bound", "none_refused_percent": "bound, none refused"}
 
 
@@ -22,15 +27,15 @@ def markdown(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def by_trace(rows: Sequence[dict]) -> dict[str, list[dict]]:
+def by_trace(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Return the rows of each trace."""
-    found: dict[str, list[dict]] = {}
+    found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(row["trace"], []).append(row)
     return found
 
 
-def allocation(rows: Sequence[dict], beside: dict[tuple[str, str], dict[int, list[float]]], level: int) -> str:
+def allocation(rows: Sequence[Row], beside: dict[tuple[str, str], dict[int, list[float]]], level: int) -> str:
     """Return what is allocated at a level: ours, below it what was published, and the bound."""
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     bounds = [name for name in BOUNDS if any(str(level) in row.get("bound", {}).get(name, {}) for row in rows)]
@@ -47,7 +52,7 @@ def allocation(rows: Sequence[dict], beside: dict[tuple[str, str], dict[int, lis
     return markdown(["trace", "", *[f"`{policy}`" for policy in policies], *[BOUNDS[name] for name in bounds]], lines)
 
 
-def power(rows: Sequence[dict], measure: str, decimals: int) -> str:
+def power(rows: Sequence[Row], measure: str, decimals: int) -> str:
     """Return one measure at all levels."""
     levels = list(rows[0][measure])
     lines = []
@@ -63,7 +68,7 @@ def power(rows: Sequence[dict], measure: str, decimals: int) -> str:
     return markdown(["trace", "policy", *[f"{level} %" for level in levels]], lines)
 
 
-def departures(rows: Sequence[dict]) -> str:
+def departures(rows: Sequence[Row]) -> str:
     """Return what clusters cost while pods come and go."""
     names = ("node_hours", "kwh", "kwh_idle_off", "pods_without_room")
     lines = [
@@ -90,10 +95,10 @@ def sections(data: Path, out: Path) -> dict[str, str]:
     ]
     return {
         **{f"allocation {level}": allocation(rows["fgd"], beside, level) for level in (80, 90, 100, 130)},
-        "megawatts": power(rows["pwr"], "megawatts", 4),
-        "megawatts idle off": power(rows["pwr"], "megawatts_idle_off", 4),
-        "acceptance": power(rows["pwr"], "acceptance", 4),
-        "active nodes": power(rows["pwr"], "active_nodes", 0),
+        **{
+            measure.replace("_", " "): power(rows["pwr"], measure, decimals)
+            for measure, decimals in POWER_MEASURES.items()
+        },
         "departures": departures(rows["churn"]),
         "speed": markdown(["trace", "policy", "pods/s", "pods/s without cache"], speeds),
     }

@@ -1,7 +1,7 @@
 """The end of a training on filling clusters: a search in directions that matter, which learns how they go together.
 
-`training.filling` begins from nothing, many trainings at once, and needs a GPU for it. From where it ends, a search by
-covariance (`training.covariance`) in whitened directions (`training.filling_basis`) goes on better: 60 generations of
+`openb.training` begins from nothing, many trainings at once, and needs a GPU for it. From where it ends, a search by
+covariance (`openb.covariance`) in whitened directions (`openb.basis`) goes on better: 60 generations of
 it, minutes on one core, find what hundreds did not. It plays mixes whose pods come about as often as in the list.
 
 Every mix has the same say: on each, variants count by how far they are from its mean, in its own standard deviations.
@@ -68,7 +68,7 @@ class Refinement:
     judge_every: int = 10
     """Generations between two judgements on those."""
     is_steady: bool = False
-    """Whether steps keep their size, for what is small beside the noise (`training.steady`)."""
+    """Whether steps keep their size, for what is small beside the noise (`openb.steady`)."""
 
 
 def refine(
@@ -85,10 +85,10 @@ def refine(
     ranges: MixRanges = RANGES,
     features: Sequence[str] = FEATURES,
 ) -> Tensors:
-    """Return better tensors for a goal than `start`, or `start`; arguments as of `training.filling.train`, and
+    """Return better tensors for a goal than `start`, or `start`; arguments as of `openb.training.train`, and
 
     Args:
-        moves: where weights follow the cluster, which of them are searched (`training.filling_basis.at_loads`).
+        moves: where weights follow the cluster, which of them are searched (`openb.basis.at_loads`).
         ranges: of the mixes that are played.
         features: those whose weights are searched.
     """

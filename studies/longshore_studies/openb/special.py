@@ -1,13 +1,13 @@
 """What the openb policies know of special clusters, learnt and chosen by itself: nothing changes for all others.
 
-    python studies/longshore_studies/openb/special.py train  WHAT --data DIR --out runs/special [--bundle bundles/openb] [--seed 0]
-    python studies/longshore_studies/openb/lists.py               --data DIR --out LISTS --seed 1
-    python studies/longshore_studies/openb/special.py select WHAT --data DIR --lists LISTS --runs runs/special [--bundles bundles]
+    python -m longshore_studies.openb.special train  WHAT --data DIR --out runs/special [--bundle DIR] [--seed 0]
+    python -m longshore_studies.openb.lists               --data DIR --out LISTS --seed 1
+    python -m longshore_studies.openb.special select WHAT --data DIR --lists LISTS --runs runs/special [--bundles DIR]
 
 WHAT is `scarce` (CPU is as scarce as GPUs, docs/decisions/0010) or `bound` (pods may use some GPU models only,
 docs/decisions/0011). `train` begins from nothing, whatever the bundle has for it; the seed is the training's number.
 `select` plays the drawn lists with every training, as it is and strengthened, and writes the best of them into the
-bundles; the bundle as it was is among them. Reports are on other lists (`openb_lists.py --seed 0`) and on seeds 42 to
+bundles; the bundle as it was is among them. Reports are on other lists (`openb.lists --seed 0`) and on seeds 42 to
 51.
 """
 
@@ -18,17 +18,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from openb import NAMES, SELECTION_SEEDS, Log, figures, model_sets, play, worth
 from safetensors.numpy import load_file
 
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import LOADS, POD_KINDS
 from longshore.core.words.errors import InputError
 from longshore.policies.bundle_folder import read_folder
-from longshore.training.run.export import write_policy
+from longshore.training.run.export import write_beside
 from longshore_studies.openb import training as filling
-from longshore_studies.openb.bundling import envelope_of, make_policy, split, wider
+from longshore_studies.openb.bundling import envelope_of, make_bundle, split, wider
 from longshore_studies.openb.refine import RANGES, Refinement, refine
+from longshore_studies.openb.study import NAMES, SELECTION_SEEDS, Log, figures, model_sets, play, worth
 from longshore_studies.openb.tables.mixes import MixRanges
 from longshore_studies.openb.tables.openb import find_traces, read_nodes, read_pods
 from longshore_studies.openb.tables.problem import Problem, side_by_side
@@ -105,8 +105,19 @@ def train(what: str, data: Path, out: Path, bundle: Path, seed: int, shorten: in
     for goal, weights in special.goals.items():
         log = Log(out, [f"{what}-{goal}-{seed}"])
         start = special.put(policies[goal], 0)
-        how = {"moves": special.moves, "ranges": special.mixes, "features": special.features}
-        refine(nodes, pods, sets, weights, seed, [stage], start, log.add, **how)
+        refine(
+            nodes,
+            pods,
+            sets,
+            weights,
+            seed,
+            [stage],
+            start,
+            log.add,
+            moves=special.moves,
+            ranges=special.mixes,
+            features=special.features,
+        )
         log.write(f"{what}-{goal}-{seed}.json", seed, repr(stage), is_first=True)
 
 
@@ -137,13 +148,13 @@ def select(what: str, data: Path, lists: Path, runs: Path, bundles: Path) -> Non
     for trace in special.lists:
         met = envelope_of(Problem(nodes, read_pods(lists, trace)), ends, LIST_SEEDS[0])
         envelope = wider(envelope, met)
-    note = f"python studies/longshore_studies/openb/special.py train {what}, then select: " + "; ".join(
+    note = f"python -m longshore_studies.openb.special train {what}, then select: " + "; ".join(
         f"{goal}: {text}" for goal, text in said.items()
     )
     for goal, policy in policies.items():
         provenance = {**policy.provenance, special.provenance: note}
-        new = make_policy(NAMES[goal], by_goal, goal, envelope, provenance, metrics[goal])
-        write_policy(bundles / NAMES[goal], new)
+        new = make_bundle(NAMES[goal], by_goal, goal, envelope, provenance, metrics[goal])
+        write_beside(bundles / NAMES[goal], new)
 
 
 def _candidates(
@@ -160,7 +171,7 @@ def _candidates(
             logs[one] = json.loads(path.read_text())
     if not logs:
         raise InputError(
-            f"got `{runs}` without a finished training of {name}", "run `openb_special.py train --out` with it first"
+            f"got `{runs}` without a finished training of {name}", "run `openb.special train --out` with it first"
         )
     return tried, logs
 
@@ -198,7 +209,7 @@ def main() -> None:
         one.add_argument("--data", type=Path, required=True)
         if name == "train":
             one.add_argument("--out", type=Path, required=True)
-            one.add_argument("--bundle", type=Path, default=Path("bundles/openb"))
+            one.add_argument("--bundle", type=Path, default=Path("openb"))
             one.add_argument("--seed", type=int, default=0)
             one.add_argument("--shorten", type=int, default=1, help="a so-manieth of the generations, to try it out")
         else:

@@ -1,6 +1,6 @@
 """A search with steps of one size, whose answer is the average of where it has been.
 
-A search that learns its step size (`training.covariance`) reads noise as a sign that it has arrived, and stands still
+A search that learns its step size (`openb.covariance`) reads noise as a sign that it has arrived, and stands still
 where what a step gains is much less than what chance adds to it. This one walks on, and averages the noise out instead:
 later places count more, as the first ones are on the way.
 """

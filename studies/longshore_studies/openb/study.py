@@ -1,16 +1,16 @@
 """The learned rows of the outside tables: trains the policies, joins them into the bundles, draws their front.
 
-    python studies/longshore_studies/openb/study.py train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
-    python studies/longshore_studies/openb/study.py refine --data DIR --out runs/openb [--only allocation-0,power-0] [--bundle bundles/openb]
-    python studies/longshore_studies/openb/study.py select --data DIR --runs runs/openb --out bundles
-    python studies/longshore_studies/openb/study.py front  --data DIR --bundle bundles/openb --out docs/results/front.json
+    python -m longshore_studies.openb.study train  --data DIR --out runs/openb [--trainings 3] [--seed 0] [--parts 0,1]
+    python -m longshore_studies.openb.study refine --data DIR --out runs/openb [--only power-0] [--bundle DIR]
+    python -m longshore_studies.openb.study select --data DIR --runs runs/openb --out bundles
+    python -m longshore_studies.openb.study front  --data DIR --bundle openb --out docs/results/front.json
 
 `train` plays varied mixes of the default list's pods; three trainings for each of three goals go side by side in one
 program, which is meant for a GPU (about 17 minutes on an H200). Where a machine is lent for less, `--parts` trains one
 part of the plan; the one after the first goes on from what OUT holds. `refine` goes on from there by another search,
 one training after the other, four to eight minutes each on an H200; `--bundle` begins from a bundle that is there
 already. `select` takes, for each goal, the training that does best on the lists of DIR with seeds that no report uses;
-`openb_special.py` then adds what the policies know of clusters whose CPU is scarce, and of pods that are bound to GPU
+`openb.special` then adds what the policies know of clusters whose CPU is scarce, and of pods that are bound to GPU
 models. `longshore table fgd|pwr` reports on seeds 42 to 51. `front` plays mixes of the preference and the baselines,
 and draws what can be had together.
 """
@@ -23,6 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -32,10 +33,10 @@ jax.config.update("jax_enable_x64", True)
 
 from longshore.policies.bundle_folder import read_folder  # noqa: E402
 from longshore.policies.learned import learned  # noqa: E402
-from longshore.training.run.export import versions, write_policy  # noqa: E402
+from longshore.training.run.export import versions, write_beside  # noqa: E402
 from longshore_studies.openb import training as filling  # noqa: E402
-from longshore_studies.openb.bundling import TERMS, envelope_of, make_policy, split  # noqa: E402
-from longshore_studies.openb.filling import Filling, Outcome, axes_of, fill, fill_all  # noqa: E402
+from longshore_studies.openb.bundling import TERMS, envelope_of, make_bundle, split  # noqa: E402
+from longshore_studies.openb.filling import Filled, Filling, axes_of, fill, fill_all  # noqa: E402
 from longshore_studies.openb.mixed_runs import LEVELS  # noqa: E402
 from longshore_studies.openb.refine import Refinement, refine  # noqa: E402
 from longshore_studies.openb.tables.levels import is_at_level  # noqa: E402
@@ -158,7 +159,8 @@ class Log:
     """What a training says about itself, also to whoever waits for it, and its best tensors so far."""
 
     def __init__(self, out: Path, names: Sequence[str]) -> None:
-        self._out, self._names, self._rows, self._started = out, names, [], time.monotonic()
+        self._out, self._names, self._started = out, names, time.monotonic()
+        self._rows: list[dict[str, Any]] = []
 
     def add(self, judged: filling.Judged) -> None:
         row = {
@@ -175,7 +177,9 @@ class Log:
 
     def write(self, name: str, seed: int, schedule: str, *, is_first: bool) -> None:
         path = self._out / name
-        before = {"seconds": 0.0, "schedule": [], "log": []} if is_first else json.loads(path.read_text())
+        before: dict[str, Any] = {"seconds": 0.0, "schedule": [], "log": []}
+        if not is_first:
+            before = json.loads(path.read_text())
         facts = {
             "seed": seed,
             "seconds": round(before["seconds"] + time.monotonic() - self._started, 1),
@@ -217,7 +221,7 @@ def select(data: Path, runs: Path, out: Path) -> None:
             "learner": "evolution",
             "network": "kinds",
             "workload": "mixes of openb's default pod list",
-            "command": "python studies/longshore_studies/openb/study.py train, refine, then select",
+            "command": "python -m longshore_studies.openb.study train, refine, then select",
             "seed": log.get("seed"),
             "seconds": log.get("seconds"),
             "schedule": log.get("schedule"),
@@ -228,7 +232,7 @@ def select(data: Path, runs: Path, out: Path) -> None:
         }
         metrics = {f"selection_{key}": value for key, value in chosen[goal].items()}
         (out / name).mkdir(parents=True, exist_ok=True)
-        write_policy(out / name, make_policy(name, best, goal, envelope, provenance, metrics))
+        write_beside(out / name, make_bundle(name, best, goal, envelope, provenance, metrics))
 
 
 def front(data: Path, bundle: Path, out: Path, trace: str, seeds: Sequence[int]) -> None:
@@ -237,7 +241,8 @@ def front(data: Path, bundle: Path, out: Path, trace: str, seeds: Sequence[int])
 
     problem = Problem(read_nodes(data), read_pods(data, trace))
     played = side_by_side([problem.run(seed)[0] for seed in seeds])
-    policy, rows = read_folder(bundle), []
+    policy = read_folder(bundle)
+    rows: list[dict[str, Any]] = []
     steps = 4
     mixes = [(a, b, steps - a - b) for a in range(steps + 1) for b in range(steps + 1 - a)]
     for mix in mixes:
@@ -253,7 +258,7 @@ def front(data: Path, bundle: Path, out: Path, trace: str, seeds: Sequence[int])
     draw(rows, out.with_suffix(".svg"))
 
 
-def draw(rows: Sequence[dict[str, float]], out: Path) -> None:
+def draw(rows: Sequence[dict[str, Any]], out: Path) -> None:
     """Draw allocation against watts and against nodes: one learned policy as its dial turns, and the baselines."""
     import matplotlib as mpl
 
@@ -292,13 +297,13 @@ def draw(rows: Sequence[dict[str, float]], out: Path) -> None:
 
 
 @partial(jax.jit, static_argnames=("num_shares",))
-def play(tensors: filling.Tensors, played: Filling, num_shares: int) -> Outcome:
+def play(tensors: filling.Tensors, played: Filling, num_shares: int) -> Filled:
     """Play runs with a training's tensors; compiled once for all of them."""
     policy = filling.scored_by(tensors)
     return jax.vmap(lambda one: fill(policy, one, num_shares), in_axes=(axes_of(played),))(played)
 
 
-def figures(problem: Problem, played: Filling, outcome: Outcome) -> dict[str, float]:
+def figures(problem: Problem, played: Filling, outcome: Filled) -> dict[str, float]:
     """Return means over the runs: allocation at 80, 90, 100 and 130 %, added MW and nodes at 20, 50 and 80 %."""
     capacity = problem.nodes.gpu_capacity_milli
     wanted = np.asarray(played.arrays.classes.gpu_milli * played.arrays.classes.gpu_count)[np.asarray(played.pod_class)]

@@ -1,8 +1,8 @@
 """Training on clusters that fill up: variants of a policy play varied mixes of pods, and the best are followed.
 
 The general training plays any workload and judges every step. Policies for the outside tables are judged by where whole
-runs of thousands of pods end, and their runs need no more than `simulator.filling` offers, which is a hundred times
-quicker. The learner is the same `evolution`, the network is `kinds`, the mixes are `evaluation.tables.mixes`.
+runs of thousands of pods end, and their runs need no more than `openb.filling` offers, which is a hundred times
+quicker. The learner is the same `evolution`, the network is `kinds`, the mixes are `openb.tables.mixes`.
 
 Several trainings go side by side in one program, each with its goal and its own noise, on the same mixes. A training
 goes in stages: it begins on a part of the cluster, where a run is short, and ends on more of it.
@@ -22,7 +22,7 @@ from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.kinds import Kinds
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import LOADS, POD_KINDS, needed
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.policies.learned import own_rows
 from longshore_studies.openb.mixed_runs import LEVELS, Results, Runs, draw_runs, every, on_device, play, some
 from longshore_studies.openb.tables.openb import Nodes, Pods
@@ -188,7 +188,7 @@ def _prepare(problem: Problem, model_sets: Sequence[tuple[str, ...]], schedule: 
     return _Ground(problem.num_shares, mixes, selection)
 
 
-def scored_by(tensors: Mapping[str, Array]) -> Heuristic:
+def scored_by(tensors: Mapping[str, Array]) -> Policy:
     """Return tensors as the policy that they are: with weights for each kind of pod, or for each and each load."""
     network = Kinds(by_load=has_load(tensors))
     ops = needed(network.build(Sizes(len(FEATURES), 0)).ops)

@@ -10,7 +10,7 @@ import pytest
 
 from agents.toys import drawn, make_seen, share_right, train_bandit
 from longshore.agents import scoring
-from longshore.agents.learners.on_policy import Batch
+from longshore.agents.learners.on_policy import Minibatch
 from longshore.agents.learners.ppo import Ppo
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.deepsets import DeepSets
@@ -28,12 +28,12 @@ def gradient(ratio: float, advantage: float, clip: float = 0.2) -> tuple[dict[st
     now = scoring.at(
         scoring.log_probabilities(scoring.evaluate(LINEAR, tensors, seen.inputs)[0], seen.feasible), action
     )
-    batch = Batch(seen, action, jnp.array([advantage]), jnp.zeros(1), now - np.log(ratio).astype(np.float32))
+    batch = Minibatch(seen, action, jnp.array([advantage]), jnp.zeros(1), now - np.log(ratio).astype(np.float32))
     return _gradient(learner, tensors, batch)
 
 
 @partial(jax.jit, static_argnums=0)
-def _gradient(learner: Ppo, tensors: Any, batch: Batch) -> Any:
+def _gradient(learner: Ppo, tensors: Any, batch: Minibatch) -> Any:
     return jax.grad(learner._loss(LINEAR), has_aux=True)(tensors, batch)
 
 
@@ -74,7 +74,7 @@ def test_what_is_infeasible_has_no_gradient() -> None:
 
     def loss(rows: Any) -> Any:
         told = seen._replace(inputs=seen.inputs._replace(rows=rows))
-        batch = Batch(told, jnp.array([0]), jnp.ones(1), jnp.zeros(1), jnp.zeros(1))
+        batch = Minibatch(told, jnp.array([0]), jnp.ones(1), jnp.zeros(1), jnp.zeros(1))
         return learner._loss(LINEAR)({**tensors, "value.weight": jnp.zeros((2, 1))}, batch)[0]
 
     found = np.asarray(jax.grad(loss)(seen.inputs.rows))[0]

@@ -16,7 +16,7 @@ from longshore.core.arrays.queries import ZONE_KEY
 from longshore.core.network.forward import SCORE, forward, needed
 from longshore.core.words.snapshot import Snapshot
 from longshore.policies.inputs import policy_inputs
-from support import jax_arrays as jax_support
+from support import jax_arrays
 from support.builders import NodeBuilder, make_node, make_pod, make_snapshot
 
 FEATURES = ("node_cpu_used", "after_cpu_used", "latency")
@@ -123,5 +123,5 @@ def test_numpy_and_jax_agree() -> None:
     for seed in range(5):
         arrays = encode(cluster(seed)).arrays
         inputs = policy_inputs(arrays, np.asarray(0), arrays.nodes.is_real, FEATURES, None, NO_PREFERENCE)
-        found = compiled(jax_support.to_jax(inputs))
+        found = compiled(jax_arrays.to_jax(inputs))
         np.testing.assert_allclose(found, forward(OPS, TENSORS, inputs)[SCORE], rtol=1e-5, atol=1e-5)

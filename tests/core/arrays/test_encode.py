@@ -16,7 +16,7 @@ from longshore.core.words.labels import Requirement, Selector
 from longshore.core.words.pod import AffinityTerm
 from longshore.core.words.snapshot import Controller, Service, Snapshot, TypicalPod
 from longshore.filters import feasible
-from longshore.policies.heuristics.kube_default import HEURISTIC
+from longshore.policies.heuristics.kube_default import POLICY
 from support.builders import GIB, make_node, make_pod, make_snapshot, random_snapshot
 from support.jax_arrays import assert_same_trees
 
@@ -32,7 +32,7 @@ def test_padding_is_never_feasible_and_changes_no_result(snapshot: Snapshot, ext
         mask, padded_mask = feasible(plain, pod_class), feasible(padded, pod_class)
         assert not padded_mask[num_nodes:].any()
         assert padded_mask[:num_nodes].tolist() == mask.tolist()
-        scores, padded_scores = HEURISTIC.score(plain, pod_class, mask), HEURISTIC.score(padded, pod_class, padded_mask)
+        scores, padded_scores = POLICY.score(plain, pod_class, mask), POLICY.score(padded, pod_class, padded_mask)
         assert padded_scores[padded_mask].tolist() == scores[mask].tolist()
 
 
@@ -64,7 +64,7 @@ def test_order_of_nodes_and_pods_changes_no_result(seed: int) -> None:
     results = []
     for one, index in ((encoded, pod_class), (shuffled, shuffled.class_index[encoded.specs[pod_class]])):
         mask = feasible(one.arrays, np.asarray(index))
-        scores = HEURISTIC.score(one.arrays, np.asarray(index), mask)
+        scores = POLICY.score(one.arrays, np.asarray(index), mask)
         results.append({name: int(scores[row]) for name, row in one.node_index.items() if mask[row]})
     assert results[0] == results[1]
 
@@ -133,7 +133,7 @@ def test_pods_without_nodes_are_feasible_nowhere() -> None:
     arrays = encode(make_snapshot(make_pod("p").cpu(1))).arrays
     mask = feasible(arrays, np.asarray(0))
     assert not mask.any()
-    assert choose(arrays, HEURISTIC.score(arrays, np.asarray(0), mask), mask) == -1
+    assert choose(arrays, POLICY.score(arrays, np.asarray(0), mask), mask) == -1
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**31, 2**32 - 1])

@@ -23,7 +23,7 @@ from longshore.core.arrays.gpu import best_fit
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
 from longshore.core.words.errors import InputError, UnknownNameError
-from support import jax_arrays as jax_support
+from support import jax_arrays
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot, random_snapshot
 from support.uniform import Cluster, device_clusters, oracle_clusters, share_clusters
 
@@ -126,7 +126,7 @@ def test_numpy_and_jax_agree(make: Callable[[int], tuple[Cluster, ...]]) -> None
     for cluster in make(NUM_CLUSTERS):
         feasible = filters.feasible(cluster.uniform, np.asarray(cluster.pod_class))
         want = matrix(cluster.uniform, cluster.pod_class)
-        got = compiled(jax_support.to_jax(cluster.uniform), jnp.asarray(cluster.pod_class), jnp.asarray(feasible))
+        got = compiled(jax_arrays.to_jax(cluster.uniform), jnp.asarray(cluster.pod_class), jnp.asarray(feasible))
         assert got.dtype == want.dtype
         for number, name in enumerate(ALL):
             np.testing.assert_allclose(got[:, number], want[:, number], rtol=0, atol=1e-6, err_msg=name)
@@ -136,7 +136,7 @@ def test_features_work_under_vmap() -> None:
     cluster = device_clusters(NUM_CLUSTERS)[3]
     pod_classes = np.arange(len(cluster.encoded.specs))
     masks = np.stack([filters.feasible(cluster.uniform, pod_class) for pod_class in pod_classes])
-    got = jax.jit(jax.vmap(features, in_axes=(None, 0, 0)))(jax_support.to_jax(cluster.uniform), pod_classes, masks)
+    got = jax.jit(jax.vmap(features, in_axes=(None, 0, 0)))(jax_arrays.to_jax(cluster.uniform), pod_classes, masks)
     for pod_class in pod_classes:
         want = features(cluster.uniform, pod_class, masks[pod_class])
         np.testing.assert_allclose(got[pod_class], want, rtol=0, atol=1e-6)

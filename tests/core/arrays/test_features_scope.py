@@ -11,7 +11,7 @@ from longshore.core.arrays.cluster_arrays import ClusterArrays, Readings, rows_o
 from longshore.core.arrays.feature_view import View
 from longshore.core.arrays.features import CLUSTER, ELSEWHERE, FEATURES, NODE, POD, READING, STATE, Feature, columns
 from longshore.core.arrays.ops import Array
-from support import jax_arrays as jax_support
+from support import jax_arrays
 from support.uniform import SHARES, Cluster, device_clusters, oracle_clusters, share_clusters
 
 NUM_CLUSTERS = 24
@@ -146,4 +146,4 @@ def test_a_nodes_own_features_are_computed_for_many_classes_at_once(number: int)
         want = np.stack([rows(arrays, pod_class, arrays.nodes.is_real, OWN)[node] for pod_class in classes])
         found = columns(View(alone, classes, alone.nodes.is_real), OWN)
         np.testing.assert_array_equal(found, want)
-        np.testing.assert_allclose(compiled(jax_support.to_jax(alone)), want, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(compiled(jax_arrays.to_jax(alone)), want, rtol=0, atol=1e-6)

@@ -17,6 +17,7 @@ from longshore.core.words.errors import InputError
 from longshore.core.words.node import NodeReadings
 from longshore.core.words.pod import HostPort, Pod
 from longshore.policies import REGISTRY
+from longshore.policies.base import choose_node
 from support.builders import make_node, make_pod
 
 FILTERS = filters.filter_set("upstream+latency")
@@ -56,11 +57,10 @@ def assert_same_decision(live: Encoded, fresh: Encoded, pod: Pod) -> None:
     assert why == fresh_why
     for name in SCORED_BY:
         policy = REGISTRY.load(name)
-        scores = policy.score(live.arrays, np.asarray(one), mask)
-        fresh_scores = policy.score(fresh.arrays, np.asarray(other), fresh_mask)
-        assert (scores[order][mask[order]] == fresh_scores[rows][mask[order]]).all(), name
-        chosen = policy.choose(live.arrays, scores, mask), policy.choose(fresh.arrays, fresh_scores, fresh_mask)
-        names = [*live.node_names, None][chosen[0]], [*fresh.node_names, None][chosen[1]]
+        choice = choose_node(policy, live.arrays, np.asarray(one), mask)
+        fresh_choice = choose_node(policy, fresh.arrays, np.asarray(other), fresh_mask)
+        assert (choice.scores[order][mask[order]] == fresh_choice.scores[rows][mask[order]]).all(), name
+        names = [*live.node_names, None][choice.node], [*fresh.node_names, None][fresh_choice.node]
         assert names[0] == names[1], name
     seen = features(live.arrays, np.asarray(one), mask, ALL)[order]
     fresh_seen = features(fresh.arrays, np.asarray(other), fresh_mask, ALL)[rows]

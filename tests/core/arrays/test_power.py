@@ -19,7 +19,7 @@ from longshore.core.arrays.power import (
 from longshore.core.words.node import NodePower
 from longshore.core.words.pod import GpuRequest
 from objectives.clusters import node, spec, transition
-from support import jax_arrays as jax_support
+from support import jax_arrays
 
 
 def cluster() -> ClusterArrays:
@@ -117,7 +117,7 @@ def test_sockets_are_counted_up() -> None:
 
 def test_pwr_draws_the_same_in_jax() -> None:
     arrays = gpu_cluster()
-    assert pwr_node_watts(jax_support.to_jax(arrays)).tolist() == pwr_node_watts(arrays).tolist()
+    assert pwr_node_watts(jax_arrays.to_jax(arrays)).tolist() == pwr_node_watts(arrays).tolist()
 
 
 def test_pwr_gives_unknown_gpu_models_middling_watts() -> None:

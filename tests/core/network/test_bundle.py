@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longshore.core.network.bundle import Envelope, Interval, Weight, check_policy, weight_values
+from longshore.core.network.bundle import Envelope, Interval, Weight, check_bundle, weight_values
 from longshore.core.network.forward import Op
 from longshore.core.words.errors import InputError
-from support.bundle_samples import FEATURES, deepsets_ops, make_dial, make_fixed, make_hybrid, make_own, make_policy
+from support.bundle_samples import FEATURES, deepsets_ops, make_bundle, make_dial, make_fixed, make_hybrid, make_own
 
 ONE = {"one": np.ones(1, np.float32)}
 BY_PRIOR = (Op("scale", ("prior",), "score", ("one",)),)
 
 
-@pytest.mark.parametrize("policy", [make_policy(), make_dial(), make_hybrid("random"), make_fixed(7), make_own()])
+@pytest.mark.parametrize("policy", [make_bundle(), make_dial(), make_hybrid("random"), make_fixed(7), make_own()])
 def test_sound_policies_pass(policy: Any):
-    check_policy(policy)
+    check_bundle(policy)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_sound_policies_pass(policy: Any):
 )  # fmt: skip
 def test_what_cannot_be_is_refused(changes: dict[str, Any], want: str):
     with pytest.raises(InputError, match=want):
-        check_policy(make_policy(**changes))
+        check_bundle(make_bundle(**changes))
 
 
 @pytest.mark.parametrize(
@@ -58,20 +58,20 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], want: str):
 )
 def test_a_network_of_fixed_size_says_its_size(num_nodes: int | None, want: str):
     with pytest.raises(InputError, match=want):
-        check_policy(make_fixed(4, num_nodes=num_nodes))
+        check_bundle(make_fixed(4, num_nodes=num_nodes))
 
 
 def test_scores_of_a_network_of_fixed_size_are_one_per_node():
     tensors = {"w": np.zeros((4 * len(FEATURES), 3), np.float32), "b": np.zeros(3, np.float32)}
     with pytest.raises(InputError, match=r"scores of shape \(3,\), expected \(4,\)"):
-        check_policy(make_fixed(4, tensors=tensors))
+        check_bundle(make_fixed(4, tensors=tensors))
 
 
 def test_a_network_cannot_ask_for_more_memory_than_there_is():
     doubling = tuple(Op("concat", (f"v{n}",) * 2, f"v{n + 1}") for n in range(60))
     for ops, num_nodes in [((Op("relu", ("rows",), "v0"),), None), ((Op("flatten", ("rows",), "v0"),), 4)]:
         with pytest.raises(InputError, match="wide, expected at most"):
-            check_policy(make_policy(ops=(*ops, *doubling), tensors={}, num_nodes=num_nodes))
+            check_bundle(make_bundle(ops=(*ops, *doubling), tensors={}, num_nodes=num_nodes))
 
 
 def test_weights_are_the_defaults_unless_given():
@@ -104,4 +104,4 @@ def test_weights_that_are_none_are_refused(given: dict[str, float], want: str):
 
 def test_a_policy_without_a_dial_takes_no_weights():
     with pytest.raises(InputError, match="`sample` has no preference"):
-        weight_values(make_policy(), {"watts": 1.0})
+        weight_values(make_bundle(), {"watts": 1.0})

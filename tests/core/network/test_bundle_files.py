@@ -12,18 +12,18 @@ import pytest
 
 from longshore.core.arrays.features import feature_hash
 from longshore.core.network import bundle_files as module
-from longshore.core.network.bundle import Policy, PolicyFacts, blank_inputs
+from longshore.core.network.bundle import Bundle, BundleFacts, blank_inputs
 from longshore.core.network.bundle_files import CARD_FILE, POLICY_FILE, WEIGHTS_FILE, read_bundle, write_bundle
 from longshore.core.network.forward import SCORE, Op, forward
 from longshore.core.network.weights import write_weights
 from longshore.core.words.errors import InputError
-from support import jax_arrays as jax_support
-from support.bundle_samples import FEATURES, deepsets_tensors, make_dial, make_fixed, make_hybrid, make_policy
+from support import jax_arrays
+from support.bundle_samples import FEATURES, deepsets_tensors, make_bundle, make_dial, make_fixed, make_hybrid
 
 Files = dict[str, bytes]
 
 SAMPLES = [
-    pytest.param(make_policy(), id="plain"),
+    pytest.param(make_bundle(), id="plain"),
     pytest.param(make_hybrid("kube-default"), id="hybrid"),
     pytest.param(make_dial(), id="with a preference"),
     pytest.param(make_fixed(4), id="of fixed size"),
@@ -41,7 +41,7 @@ def with_weights(files: Files, weights: bytes) -> Files:
     return changed(files | {WEIGHTS_FILE: weights}, weights_sha256=hashlib.sha256(weights).hexdigest())
 
 
-def score(policy: Policy) -> np.ndarray[Any, Any]:
+def score(policy: Bundle) -> np.ndarray[Any, Any]:
     inputs = blank_inputs(policy, policy.num_nodes or 5)
     draw = np.random.default_rng(3)
     rows = draw.random(inputs.rows.shape, np.float32)
@@ -50,15 +50,15 @@ def score(policy: Policy) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("policy", SAMPLES)
-def test_a_policy_comes_back_as_it_was(policy: Policy):
+def test_a_policy_comes_back_as_it_was(policy: Bundle):
     found = read_bundle(write_bundle(policy))
-    for name in PolicyFacts.__struct_fields__:
+    for name in BundleFacts.__struct_fields__:
         assert getattr(found, name) == getattr(policy, name), name
-    jax_support.assert_same_trees(found.tensors, policy.tensors)
+    jax_arrays.assert_same_trees(found.tensors, policy.tensors)
 
 
 @pytest.mark.parametrize("policy", SAMPLES)
-def test_scores_are_bit_equal_after_reload(policy: Policy):
+def test_scores_are_bit_equal_after_reload(policy: Bundle):
     assert score(read_bundle(write_bundle(policy))).tobytes() == score(policy).tobytes()
 
 
@@ -68,13 +68,13 @@ def test_writing_again_what_was_read_gives_the_same_bytes():
 
 
 def test_arrays_of_jax_are_written_like_those_of_numpy():
-    policy = make_policy()
+    policy = make_bundle()
     on_device = msgspec.structs.replace(policy, tensors={k: jnp.asarray(v) for k, v in policy.tensors.items()})
     assert write_bundle(on_device) == write_bundle(policy)
 
 
 def test_policy_json_names_its_format_its_features_and_the_digest_of_its_weights():
-    files = write_bundle(make_policy())
+    files = write_bundle(make_bundle())
     document = msgspec.json.decode(files[POLICY_FILE])
     assert document["format"] == 1
     assert document["features"] == [f"{name}@1" for name in FEATURES]
@@ -83,7 +83,7 @@ def test_policy_json_names_its_format_its_features_and_the_digest_of_its_weights
 
 
 def test_the_model_card_is_for_people_and_not_needed():
-    files = write_bundle(make_policy())
+    files = write_bundle(make_bundle())
     del files[CARD_FILE]
     assert read_bundle(files).name == "sample"
 
@@ -160,26 +160,26 @@ def with_policy_text(text: bytes) -> Callable[[Files], Files]:
 )
 def test_a_bundle_that_is_not_sound_is_refused(change: Callable[[Files], Files], want: str, want_hint: str):
     with pytest.raises(InputError, match=want) as caught:
-        read_bundle(change(write_bundle(make_policy())))
+        read_bundle(change(write_bundle(make_bundle())))
     assert want_hint in (caught.value.hint or "")
 
 
 def test_weights_over_the_limit_are_refused():
-    files = write_bundle(make_policy())
+    files = write_bundle(make_bundle())
     with pytest.raises(InputError, match="expected at most 67108864"):
         read_bundle(files | {WEIGHTS_FILE: bytes(64 * 1024**2 + 1)})
 
 
 def test_what_could_not_be_read_is_not_written():
     with pytest.raises(InputError, match="at most"):
-        write_bundle(make_policy(provenance={"log": "x" * module.MAX_POLICY_BYTES}))
+        write_bundle(make_bundle(provenance={"log": "x" * module.MAX_POLICY_BYTES}))
 
 
 def test_reading_runs_nothing_of_the_bundle(monkeypatch: pytest.MonkeyPatch):
     def forbidden(*_arguments: object, **_options: object) -> None:
         raise AssertionError("a bundle was executed")
 
-    files = write_bundle(make_policy(objective="!code.py", ops=(Op("scale", ("prior",), "score", ("s",)),),
+    files = write_bundle(make_bundle(objective="!code.py", ops=(Op("scale", ("prior",), "score", ("s",)),),
                                      prior="__import__('os')", tensors={"s": np.ones(1, np.float32)}))  # fmt: skip
     for name in ("eval", "exec", "compile"):
         monkeypatch.setattr(f"builtins.{name}", forbidden)

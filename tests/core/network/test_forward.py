@@ -26,7 +26,7 @@ from longshore.core.network.forward import (
     tensor_names,
 )
 from longshore.core.words.errors import InputError, UnknownNameError
-from support import jax_arrays as jax_support
+from support import jax_arrays
 
 FEATURES, TERMS, REAL_NODES, NODES = 3, 2, 5, 7
 seeds = st.integers(0, 10_000)
@@ -177,7 +177,7 @@ def test_numpy_and_jax_agree(kind: str):
     compiled = jax.jit(lambda inputs: value(kind, names, inputs, *tensors))
     for seed in range(20):
         inputs = make_inputs(seed)
-        found = compiled(jax_support.to_jax(inputs))
+        found = compiled(jax_arrays.to_jax(inputs))
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, value(kind, names, inputs, *tensors), rtol=1e-5, atol=1e-5)
 
@@ -243,7 +243,7 @@ def per_node_mixes() -> tuple[Array, Array]:
     return draw.normal(size=(FEATURES, FEATURES)).astype(np.float32), draw.normal(size=FEATURES).astype(np.float32)
 
 
-@pytest.mark.parametrize("convert", [lambda inputs: inputs, jax_support.to_jax], ids=["numpy", "jax"])
+@pytest.mark.parametrize("convert", [lambda inputs: inputs, jax_arrays.to_jax], ids=["numpy", "jax"])
 def test_every_node_may_have_its_own_mix(convert: Callable[[Inputs], Inputs]):
     inputs, (matrix, vector) = make_inputs(0), per_node_mixes()
     found = value("mixed", ("rows", "rows"), convert(inputs), matrix, vector)
@@ -251,7 +251,7 @@ def test_every_node_may_have_its_own_mix(convert: Callable[[Inputs], Inputs]):
     np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("convert", [lambda inputs: inputs, jax_support.to_jax], ids=["numpy", "jax"])
+@pytest.mark.parametrize("convert", [lambda inputs: inputs, jax_arrays.to_jax], ids=["numpy", "jax"])
 def test_a_value_of_the_cluster_is_mixed_for_every_node(convert: Callable[[Inputs], Inputs]):
     inputs = make_inputs(0)
     matrix, vector = np.ones((TERMS, FEATURES), np.float32), np.zeros(FEATURES, np.float32)

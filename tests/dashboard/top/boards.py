@@ -4,12 +4,12 @@ import asyncio
 import random
 from typing import Any
 
+from longshore.core.words.decision import Decision
 from longshore.core.words.node import NodeReadings
 from longshore.dashboard.top.feed import Status
 from longshore.dashboard.top.model import Board
 from longshore.dashboard.top.scheduler import SchedulerState
 from longshore.kube.cache import NodeChange, PodChange, PodCondition
-from longshore.store.records import DecisionRecord
 from support.builders import make_node, make_pod
 
 NOW = 1_700_000_000.0
@@ -63,7 +63,7 @@ class FakeFeed:
         await asyncio.Event().wait()
 
 
-def decision(pod: str, node: str | None, **fields: Any) -> DecisionRecord:
+def decision(pod: str, node: str | None, **fields: Any) -> Decision:
     """Return a record about a pod of the namespace `default`."""
     known: dict[str, Any] = {
         "time_us": int(NOW * 1e6),
@@ -78,7 +78,7 @@ def decision(pod: str, node: str | None, **fields: Any) -> DecisionRecord:
         "num_feasible": 998,
         "latency_us": 640,
     }
-    return DecisionRecord(**{**known, **fields})
+    return Decision(**{**known, **fields})
 
 
 def large_board(num_nodes: int, num_pods: int, seed: int = 0) -> Board:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore_lab.build import CACHE_VARIABLE
+from longshore.store.location import CACHE_VARIABLE
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from longshore.core.arrays.features import feature_specs
-from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle import Bundle, Envelope
 from longshore.core.network.bundle_files import write_bundle
 from longshore.core.network.forward import Op
 from longshore.policies.bundle_folder import write_folder
@@ -116,9 +116,9 @@ def plugin(plugin_cluster: LocalCluster, namespace: str, tmp_path: Path) -> Iter
         plugin_cluster.kubectl("delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force")
 
 
-def _packing_policy(weight: float = 1.0) -> Policy:
+def _packing_policy(weight: float = 1.0) -> Bundle:
     """Return a policy that fills the fullest node, as upstream's scores never do; of empty ones, the lowest name."""
-    return Policy(
+    return Bundle(
         name="packing",
         features=feature_specs(("after_cpu_used",)),
         ops=(Op("linear", ("rows",), "score", ("w", "b")),),
@@ -195,7 +195,7 @@ def test_a_bundle_without_numbers_is_taken_back(plugin: Plugin) -> None:
     assert plugin.metric('longshore_fallback_total{reason="nan"') == 1
 
 
-def _overflowing_policy() -> Policy:
+def _overflowing_policy() -> Bundle:
     large = np.full((1, 1), 3e38, np.float32)
     ops = (Op("linear", ("rows",), "first", ("w", "b")), Op("linear", ("first",), "score", ("w", "b")))
     tensors = {"w": large, "b": np.full(1, 3e38, np.float32)}

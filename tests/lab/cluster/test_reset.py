@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from longshore.live.workload.objects import MANAGED_BY, WORKLOAD
 from longshore_lab.cluster import LocalCluster
-from longshore_lab.cluster.reset import MANAGED_BY, WORKLOAD, reset
+from longshore_lab.cluster.reset import reset
 from support.local_cluster import namespace_in
 
 LABEL = f"{MANAGED_BY}={WORKLOAD}"

@@ -37,7 +37,7 @@ def test_bench_oracle_reports_cases_and_differences(capsys: pytest.CaptureFixtur
 
 def test_bench_oracle_fails_on_a_difference(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     found = proof.Difference(3, "node `a`: ours otherwise", "case 3")
-    monkeypatch.setattr(proof, "prove", lambda *_: proof.Result(10, 1, found, 1.0))
+    monkeypatch.setattr(proof, "prove", lambda *_: proof.ProofResult(10, 1, found, 1.0))
     assert run("oracle", "--cases", "10", "--json") == 1
     assert json.loads(capsys.readouterr().out)["first_difference"]["index"] == 3
 

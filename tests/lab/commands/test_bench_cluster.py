@@ -16,7 +16,7 @@ from longshore_lab.cluster import cluster_names
 from longshore_lab.speed import cluster as cluster_speed
 from longshore_lab.speed.cluster_metrics import Histogram
 from longshore_lab.speed.cluster_modes import MODES
-from longshore_lab.speed.cluster_run import Run
+from longshore_lab.speed.cluster_run import Measurement
 
 COMMAND = (sys.executable, "-c", "from longshore.cli.main import main; main()", "bench", "cluster")
 STEPS = Histogram((0.001, 0.002, math.inf), (0, 100, 100))
@@ -33,11 +33,11 @@ def asked_for(monkeypatch: pytest.MonkeyPatch) -> list[cluster_speed.SpeedOption
     """Measure nothing; give a list of what was to be measured."""
     asked: list[cluster_speed.SpeedOptions] = []
 
-    def measured(options: cluster_speed.SpeedOptions, _: object) -> list[Run]:
+    def measured(options: cluster_speed.SpeedOptions, _: object) -> list[Measurement]:
         asked.append(options)
         return [
-            Run("stock", 10, 100, 2.0, 2.0, 0.1, 7, durations=STEPS),
-            Run("plugin", 10, 100, 1.0, 1.0, 0.1, 7, durations=STEPS, rankings=STEPS),
+            Measurement("stock", 10, 100, 2.0, 2.0, 0.1, 7, durations=STEPS),
+            Measurement("plugin", 10, 100, 1.0, 1.0, 0.1, 7, durations=STEPS, rankings=STEPS),
         ]
 
     monkeypatch.setattr(cluster_speed, "measure_all", measured)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from longshore.cli.main import build_app
 from longshore.core.words.errors import LongshoreError
-from longshore_lab.build import CACHE_VARIABLE
+from longshore.store.location import CACHE_VARIABLE
 from longshore_lab.cluster import LocalCluster, cluster_names
 from support.local_cluster import running_cluster
 

@@ -16,7 +16,7 @@ from longshore.live.workload.result import LiveResult, make_result
 from longshore.policies.bundle_folder import read_folder, write_folder
 from longshore_lab import live_demo, plugin_demo
 from longshore_lab.commands import demo_kube_scheduler
-from longshore_lab.proof.plugin_bundles import packing_policy
+from longshore_lab.proof.plugin_bundles import packing_bundle
 from support.live_run import LiveRun
 
 
@@ -70,7 +70,7 @@ def calls(live_run: LiveRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> str:
-    write_folder(tmp_path / "own", packing_policy())
+    write_folder(tmp_path / "own", packing_bundle())
     return str(tmp_path / "own")
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from longshore.core.words.errors import ComponentMissingError
 from longshore.filters.base import Rejection
-from longshore_lab.build import CACHE_VARIABLE, oracle_path
+from longshore.store.location import CACHE_VARIABLE
+from longshore_lab.build import oracle_path
 from longshore_lab.oracle import proof
 from longshore_lab.oracle.compare import OwnAnswer, answer
 from longshore_lab.oracle.program import Oracle

@@ -16,7 +16,7 @@ from longshore_lab.proof import plugin_bundles as bundles
 @pytest.fixture
 def model(tmp_path: Path) -> bundles.ModelLink:
     made = bundles.ModelLink(tmp_path)
-    made.put(bundles.packing_policy())
+    made.put(bundles.packing_bundle())
     return made
 
 

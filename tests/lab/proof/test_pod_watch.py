@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from longshore.kube import wire
-from longshore.kube.reflector import Batch, Event, Stage
+from longshore.kube.reflector import Event, Stage, WatchBatch
 from longshore.kube.resources import PODS
 from longshore_lab.proof.pod_watch import PodWatch
 
@@ -23,7 +23,7 @@ def pod(uid: str, node: str = "", message: str = "") -> Any:
 
 def seen(*events: tuple[str, Any]) -> PodWatch:
     watch = PodWatch()
-    watch.deliver(Batch(PODS, Stage.WATCH, [Event(kind, thing) for kind, thing in events]))
+    watch.deliver(WatchBatch(PODS, Stage.WATCH, [Event(kind, thing) for kind, thing in events]))
     return watch
 
 
@@ -47,9 +47,9 @@ def test_what_a_scheduler_says_is_kept() -> None:
 
 def test_a_deleted_pod_is_gone_and_so_is_one_that_a_new_list_does_not_have() -> None:
     watch = seen(("ADDED", pod("1", "a")), ("ADDED", pod("2")), ("ADDED", pod("3")), ("DELETED", pod("3")))
-    watch.deliver(Batch(PODS, Stage.LIST_BEGINS))
-    watch.deliver(Batch(PODS, Stage.LIST, [Event("ADDED", pod("2"))]))
-    watch.deliver(Batch(PODS, Stage.LIST_ENDS))
+    watch.deliver(WatchBatch(PODS, Stage.LIST_BEGINS))
+    watch.deliver(WatchBatch(PODS, Stage.LIST, [Event("ADDED", pod("2"))]))
+    watch.deliver(WatchBatch(PODS, Stage.LIST_ENDS))
     assert [sighting.is_gone for sighting in watch.of(["1", "2", "3"])] == [True, False, True]
 
 
@@ -57,6 +57,6 @@ async def test_waiting_ends_when_it_is_so_or_in_time() -> None:
     watch = PodWatch()
     waiting = asyncio.create_task(watch.until(lambda: watch.num_bound(["1"]) == 1, 5.0))
     await asyncio.sleep(0)
-    watch.deliver(Batch(PODS, Stage.WATCH, [Event("ADDED", pod("1", "a"))]))
+    watch.deliver(WatchBatch(PODS, Stage.WATCH, [Event("ADDED", pod("1", "a"))]))
     assert await waiting
     assert not await watch.until(lambda: False, 0.01)

@@ -9,7 +9,7 @@ from longshore_lab.proof.same_nodes import (
     BundleResult,
     DecisionTail,
     NodeDifference,
-    Outcome,
+    PlacedPod,
     difference,
     is_near_tie,
     prove_same_nodes,
@@ -21,13 +21,13 @@ ROUNDS, PODS = 2, 8
 
 
 def test_the_same_node_and_devices_are_the_same() -> None:
-    assert difference(Outcome("a", "0,1"), Outcome("a", "0,1")) is None
-    assert difference(Outcome(None, message="x"), Outcome(None, message="y")) is None
+    assert difference(PlacedPod("a", "0,1"), PlacedPod("a", "0,1")) is None
+    assert difference(PlacedPod(None, message="x"), PlacedPod(None, message="y")) is None
 
 
-@pytest.mark.parametrize("other", [Outcome("b", "0"), Outcome("a", "1"), Outcome(None)])
-def test_other_nodes_and_devices_differ(other: Outcome) -> None:
-    assert "standalone" in str(difference(Outcome("a", "0"), other))
+@pytest.mark.parametrize("other", [PlacedPod("b", "0"), PlacedPod("a", "1"), PlacedPod(None)])
+def test_other_nodes_and_devices_differ(other: PlacedPod) -> None:
+    assert "standalone" in str(difference(PlacedPod("a", "0"), other))
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,23 @@ import pytest
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore_lab.speed.cluster import SpeedOptions, cells, check, described, pairs, rankings, sizes
 from longshore_lab.speed.cluster_metrics import Histogram
-from longshore_lab.speed.cluster_run import Run
+from longshore_lab.speed.cluster_run import Measurement
 
 STEPS = Histogram((0.001, 0.002, math.inf), (0, 100, 100))
 
 
-def ours(seconds: float, *latencies_ms: float) -> Run:
-    return Run("standalone", 10, 100, seconds, seconds / 2, 0.1, 7, latencies_ms=latencies_ms or (1.0,))
+def ours(seconds: float, *latencies_ms: float) -> Measurement:
+    return Measurement("standalone", 10, 100, seconds, seconds / 2, 0.1, 7, latencies_ms=latencies_ms or (1.0,))
 
 
-def plugin(seconds: float, mode: str = "plugin", num_fallbacks: int = 0) -> Run:
-    return Run(mode, 10, 100, seconds, seconds, 0.1, 7, durations=STEPS, rankings=STEPS, num_fallbacks=num_fallbacks)
+def plugin(seconds: float, mode: str = "plugin", num_fallbacks: int = 0) -> Measurement:
+    return Measurement(
+        mode, 10, 100, seconds, seconds, 0.1, 7, durations=STEPS, rankings=STEPS, num_fallbacks=num_fallbacks
+    )
 
 
-def stock(seconds: float, durations: Histogram = STEPS) -> Run:
-    return Run("stock", 10, 100, seconds, seconds, 0.1, 7, durations=durations)
+def stock(seconds: float, durations: Histogram = STEPS) -> Measurement:
+    return Measurement("stock", 10, 100, seconds, seconds, 0.1, 7, durations=durations)
 
 
 def test_cells_take_the_median_speed_and_all_decisions():

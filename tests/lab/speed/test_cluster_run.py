@@ -1,4 +1,4 @@
-"""One measurement of a scheduler: its pods and figures. `tests/lab/commands/test_bench_cluster.py` measures for real."""
+"""One measurement of a scheduler: its pods and figures. `commands/test_bench_cluster.py` measures for real."""
 
 import math
 from pathlib import Path
@@ -11,11 +11,11 @@ from longshore_lab.cluster.local import LocalCluster
 from longshore_lab.cluster.state import ClusterOptions, ClusterRecord, PartRecord
 from longshore_lab.speed import cluster_run as cluster_speed_run
 from longshore_lab.speed.cluster_metrics import Histogram
-from longshore_lab.speed.cluster_run import Run, check_fallbacks, counted_page, exact_quantile, pods
+from longshore_lab.speed.cluster_run import Measurement, check_fallbacks, counted_page, exact_quantile, pods
 
 
-def run(**changes) -> Run:
-    return Run(**{"mode": "standalone", "nodes": 10, "pods": 101, "seconds": 2.0, "binding_seconds": 0.5,
+def run(**changes) -> Measurement:
+    return Measurement(**{"mode": "standalone", "nodes": 10, "pods": 101, "seconds": 2.0, "binding_seconds": 0.5,
                   "cpu_seconds": 0.3, "memory_bytes": 7, **changes})  # fmt: skip
 
 

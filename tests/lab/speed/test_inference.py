@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from longshore.core.network.bundle import check_policy
+from longshore.core.network.bundle import check_bundle
 from longshore.policies.learned import learned
 from longshore.policies.row_cache import RowCache
 from longshore_lab.speed import inference as inference_speed
-from longshore_lab.speed.inference import measure, picked_features, random_policy, there_and_back
+from longshore_lab.speed.inference import measure, picked_features, random_bundle, there_and_back
 
 
 def test_one_node_changes_between_two_decisions() -> None:
@@ -21,8 +21,8 @@ def test_one_node_changes_between_two_decisions() -> None:
 
 @pytest.mark.parametrize("workload", inference_speed.WORKLOADS)
 def test_both_ways_score_alike(workload: str) -> None:
-    policy = random_policy(picked_features(workload))
-    check_policy(policy)
+    policy = random_bundle(picked_features(workload))
+    check_bundle(policy)
     plain, cached = learned(policy), learned(policy, keeps_rows=True)
     assert isinstance(cached.score, RowCache)
     for moment in there_and_back(20):

@@ -8,8 +8,8 @@ from longshore.core.words.trace import Trace
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import ApiError
-from longshore.live.workload.ground import Wishes, _names_for, clear, is_lab, settle
-from longshore.live.workload.plan import Plan
+from longshore.live.workload.ground import Wishes, _names_for, clear, settle
+from longshore.live.workload.plan import WorkloadPlan
 from longshore_lab.cluster import LocalCluster
 
 NOTHING = Trace((), ())
@@ -26,9 +26,8 @@ def test_all_nodes_are_renamed_where_one_name_is_taken() -> None:
 
 async def test_a_taken_namespace_is_left_alone(local_cluster: LocalCluster) -> None:
     async with Client(load_identity(local_cluster.kubeconfig)) as client:
-        assert is_lab(client)
-        first = await settle(client, NOTHING, Plan(()), Wishes("Some Trace!", 3))
-        second = await settle(client, NOTHING, Plan(()), Wishes("Some Trace!", 3))
+        first = await settle(client, NOTHING, WorkloadPlan(()), Wishes("Some Trace!", 3))
+        second = await settle(client, NOTHING, WorkloadPlan(()), Wishes("Some Trace!", 3))
         await clear(client, second, NOTHING)
         spaces = local_cluster.kubectl("get", "namespaces", "-o", "name").split()
         await clear(client, first, NOTHING)
@@ -39,7 +38,7 @@ async def test_a_taken_namespace_is_left_alone(local_cluster: LocalCluster) -> N
 
 
 async def test_a_set_up_that_is_refused_leaves_nothing(local_cluster: LocalCluster) -> None:
-    plan = Plan((), services=(Service("default", "not a name", (("app", "web"),)),))
+    plan = WorkloadPlan((), services=(Service("default", "not a name", (("app", "web"),)),))
     async with Client(load_identity(local_cluster.kubeconfig)) as client:
         with pytest.raises(ApiError, match="not a name"):
             await settle(client, NOTHING, plan, Wishes("refused"))
@@ -53,4 +52,4 @@ async def test_a_cluster_without_nodes_is_refused(local_cluster: LocalCluster, m
     monkeypatch.setattr("longshore.live.workload.ground.node_names", nobody)
     async with Client(load_identity(local_cluster.kubeconfig)) as client:
         with pytest.raises(InputError, match="has no nodes"):
-            await settle(client, NOTHING, Plan(()), Wishes("nobody"))
+            await settle(client, NOTHING, WorkloadPlan(()), Wishes("nobody"))

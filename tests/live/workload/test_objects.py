@@ -9,10 +9,9 @@ from longshore.core.words.pod import AffinityTerm, Container, Volume
 from longshore.core.words.snapshot import Namespace, Service
 from longshore.kube import convert, wire
 from longshore.live.workload import objects
-from longshore.live.workload.objects import Ground
+from longshore.live.workload.objects import MANAGED_BY, WORKLOAD, Ground
 from longshore.workloads.apps import HASH_LABEL, make_app
 from longshore.workloads.machines import make_node
-from longshore_lab.cluster.reset import MANAGED_BY, WORKLOAD
 
 GROUND = Ground("longshore-workload-x-0", "longshore", objects.LAB_IMAGE)
 APP = make_app("web", cpu_millis=250, memory_mib=64, latency_soft_ms=20.0, latency_hard_ms=30.0)

@@ -6,14 +6,14 @@ from longshore.core.words.pod import Volume
 from longshore.core.words.trace import Create, Delete, LatencyChange, NodeFail, Trace
 from longshore.live.workload import objects
 from longshore.live.workload.objects import Ground
-from longshore.live.workload.plan import DropDeployment, Plan, SetReplicas, make_plan
+from longshore.live.workload.plan import DropDeployment, SetReplicas, WorkloadPlan, make_plan
 from longshore.workloads.apps import App, make_app
 from longshore.workloads.build import build_workload
 
 WEB = make_app("web", cpu_millis=100, memory_mib=64)
 
 
-def plan_of(app: App, *events: Create | Delete) -> Plan:
+def plan_of(app: App, *events: Create | Delete) -> WorkloadPlan:
     trace = Trace((), events, controllers=(app.controller,))
     return make_plan(trace, has_own_nodes=False, shows_latency=False)
 

@@ -10,16 +10,16 @@ from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeJoin, Trace
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
-from longshore.live.recording import Bound, Gone
+from longshore.live.recording import PodBound, PodGone
 from longshore.live.workload.ground import Wishes
-from longshore.live.workload.run import Observed, Run, run_workload
+from longshore.live.workload.run import Observed, RunOptions, run_workload
 from longshore.workloads.apps import make_app
 from longshore.workloads.machines import make_node
 from longshore_lab.cluster import LocalCluster
 from support.live_run import LiveRun
 
 
-async def run_in(cluster: LocalCluster, trace: Trace, run: Run, stop: asyncio.Event | None = None) -> Observed:
+async def run_in(cluster: LocalCluster, trace: Trace, run: RunOptions, stop: asyncio.Event | None = None) -> Observed:
     async with Client(load_identity(cluster.kubeconfig)) as client:
         return await run_workload(client, trace, run, stop=stop or asyncio.Event())
 
@@ -27,8 +27,8 @@ async def run_in(cluster: LocalCluster, trace: Trace, run: Run, stop: asyncio.Ev
 def test_all_pods_are_created_bound_and_deleted(live_run: LiveRun) -> None:
     happened = live_run.observed.recording.happened
     kinds = [type(one) for one in happened]
-    assert kinds.count(Create) == kinds.count(Bound) == kinds.count(Gone) == 4
-    assert {one.node for one in happened if isinstance(one, Bound)} <= {"worker-0", "worker-1", "worker-2"}
+    assert kinds.count(Create) == kinds.count(PodBound) == kinds.count(PodGone) == 4
+    assert {one.node for one in happened if isinstance(one, PodBound)} <= {"worker-0", "worker-1", "worker-2"}
     assert not live_run.observed.is_interrupted
     assert live_run.observed.remarks == ()
 
@@ -72,7 +72,7 @@ async def test_readings_are_written_for_the_cluster_s_own_nodes(local_cluster: L
     )
     events = (Create(0.0, app.pod(0), 0.5), LatencyChange(0.2, (("b", 35.0),)))
     path = tmp_path / "readings.json"
-    run = Run(Wishes("readings", 0, "default-scheduler"), 1.0, 1.5, path)
+    run = RunOptions(Wishes("readings", 0, "default-scheduler"), 1.0, 1.5, path)
     observed = await run_in(local_cluster, Trace(nodes, events), run)
     written = msgspec.json.decode(path.read_bytes())["nodes"]
     assert {name: entry["latency_ms"] for name, entry in written.items() if name.startswith("node-")} == {
@@ -86,8 +86,8 @@ async def test_readings_are_written_for_the_cluster_s_own_nodes(local_cluster: L
     assert [set(dict(one.latency_ms).values()) for one in changes] == [{10.0, 20.0}, {35.0}]
     assert [type(one) for one in observed.recording.happened if not isinstance(one, LatencyChange)] == [
         Create,
-        Bound,
-        Gone,
+        PodBound,
+        PodGone,
     ]
 
 
@@ -105,14 +105,14 @@ async def test_a_drained_node_s_pods_start_again_elsewhere(local_cluster: LocalC
         Delete(3.5, pods[1].key),
     )
     trace = Trace(nodes, events, controllers=(app.controller,))
-    run = Run(Wishes("drain", 0, "default-scheduler", makes_nodes=True), 1.0, 6.0)
+    run = RunOptions(Wishes("drain", 0, "default-scheduler", makes_nodes=True), 1.0, 6.0)
     happened = (await run_in(local_cluster, trace, run)).recording.happened
-    places = {one.pod: one.node for one in happened if isinstance(one, Bound)}
+    places = {one.pod: one.node for one in happened if isinstance(one, PodBound)}
     again = {pod: node for pod, node in places.items() if pod.endswith("-again")}
     lost = [pod for pod, node in places.items() if node == "one" and pod not in again]
     assert sorted(again) == sorted(f"{pod}-again" for pod in lost)
     assert set(again.values()) <= {"two"}
-    assert len([one for one in happened if isinstance(one, Gone)]) == len(places)
+    assert len([one for one in happened if isinstance(one, PodGone)]) == len(places)
 
 
 async def test_a_run_that_is_stopped_has_a_result_and_leaves_nothing(local_cluster: LocalCluster) -> None:
@@ -120,7 +120,7 @@ async def test_a_run_that_is_stopped_has_a_result_and_leaves_nothing(local_clust
     trace = Trace((make_node("n", cpu=1, memory_mib=64),), (Create(0.0, app.pod(0)), Delete(500.0, app.pod(0).key)))
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(1.0, stop.set)
-    run = Run(Wishes("stopped", 0, "default-scheduler", makes_nodes=True), 1.0, 500.0)
+    run = RunOptions(Wishes("stopped", 0, "default-scheduler", makes_nodes=True), 1.0, 500.0)
     observed = await run_in(local_cluster, trace, run, stop)
     assert observed.is_interrupted
     assert observed.recording.trace.end == pytest.approx(1.0, abs=0.9)
@@ -129,7 +129,7 @@ async def test_a_run_that_is_stopped_has_a_result_and_leaves_nothing(local_clust
 
 
 async def test_nodes_are_made_in_the_lab_only(local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("longshore.live.workload.ground.cluster_names", list)
-    run = Run(Wishes("test1", makes_nodes=True))
+    monkeypatch.setattr("longshore.live.workload.ground.is_local", lambda _server: False)
+    run = RunOptions(Wishes("test1", makes_nodes=True))
     with pytest.raises(InputError, match="no cluster of `longshore cluster up`"):
         await run_in(local_cluster, Trace((), ()), run)

@@ -5,8 +5,8 @@ import pytest
 
 from longshore.core.arrays.encode import encode
 from longshore.policies import REGISTRY
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import WORST_READING, divide_towards_zero, used_shares_after
-from longshore.policies.heuristics.base import Heuristic
 from support.builders import make_node, make_pod, make_snapshot
 
 NODES = (
@@ -37,7 +37,7 @@ POD = make_pod("p").cpu(1000).memory("4Gi")
 )
 def test_scores_by_hand(name: str, want_scores: list[float]) -> None:
     heuristic = REGISTRY.load(name)
-    assert isinstance(heuristic, Heuristic)
+    assert isinstance(heuristic, Policy)
     arrays = encode(make_snapshot(*NODES, POD)).arrays
     assert heuristic.score(arrays, 0, arrays.nodes.is_real).tolist() == pytest.approx(want_scores)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from longshore.core.arrays.encode import encode
-from longshore.policies.heuristics.dot_product import HEURISTIC
+from longshore.policies.heuristics.dot_product import POLICY
 from support.builders import PodBuilder, make_node, make_pod, make_snapshot
 
 
@@ -21,4 +21,4 @@ from support.builders import PodBuilder, make_node, make_pod, make_snapshot
 def test_score_is_lower_where_more_is_left_of_what_is_asked_for(pod: PodBuilder, want_scores: list[int]) -> None:
     nodes = (make_node("a").cpu(64_000).gpu(4), make_node("b").cpu(128_000).gpu(8))
     arrays = encode(make_snapshot(*nodes, pod)).arrays
-    assert HEURISTIC.score(arrays, 0, arrays.nodes.is_real).tolist() == want_scores
+    assert POLICY.score(arrays, 0, arrays.nodes.is_real).tolist() == want_scores

@@ -4,7 +4,7 @@ import pytest
 
 from longshore.core.arrays.choose import choose
 from longshore.core.arrays.encode import encode
-from longshore.policies.heuristics.energy_latency import HEURISTIC
+from longshore.policies.heuristics.energy_latency import POLICY
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 
 
@@ -46,11 +46,11 @@ limited = make_pod("p").latency(20, 30)
 def test_choice_follows_the_rule(parts: list[NodeBuilder | PodBuilder], pod: PodBuilder, want_node: str) -> None:
     encoded = encode(make_snapshot(*parts, pod))
     arrays, pod_class = encoded.arrays, encoded.class_of(pod.build())
-    chosen = choose(arrays, HEURISTIC.score(arrays, pod_class, arrays.nodes.is_real), arrays.nodes.is_real)
+    chosen = choose(arrays, POLICY.score(arrays, pod_class, arrays.nodes.is_real), arrays.nodes.is_real)
     assert encoded.node_names[chosen] == want_node
 
 
 def test_scores_stay_exact_in_float64() -> None:
     arrays = encode(make_snapshot(node("a", 0.0), make_pod("p"))).arrays
     crowded = arrays._replace(state=arrays.state._replace(pod_count=arrays.state.pod_count + (1 << 40)))
-    assert HEURISTIC.score(crowded, 0, arrays.nodes.is_real)[0] < 1 << 53
+    assert POLICY.score(crowded, 0, arrays.nodes.is_real)[0] < 1 << 53

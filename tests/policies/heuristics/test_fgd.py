@@ -12,7 +12,7 @@ from longshore.core.arrays.encode import encode
 from longshore.core.words.pod import GpuRequest
 from longshore.core.words.snapshot import TypicalPod
 from longshore.filters import feasible
-from longshore.policies.heuristics.fgd import HEURISTIC
+from longshore.policies.heuristics.fgd import POLICY
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
 
 
@@ -52,7 +52,7 @@ def test_score_and_devices_agree_with_a_plain_reading(seed: int) -> None:
     arrays = encode(random_snapshot(seed), seed=seed).arrays
     for pod_class in range(len(arrays.classes.request)):
         mask = feasible(arrays, pod_class)
-        scores, devices = HEURISTIC.score(arrays, pod_class, mask), HEURISTIC.devices(arrays, pod_class)
+        scores, devices = POLICY.score(arrays, pod_class, mask), POLICY.devices(arrays, pod_class)
         for node in np.flatnonzero(mask):
             want_score, want_devices = read_plainly(arrays, int(node), pod_class)
             assert (int(scores[node]), devices[node].tolist()) == (want_score, want_devices)
@@ -66,18 +66,18 @@ def test_a_share_goes_where_it_leaves_the_least_unusable() -> None:
     there = make_pod("there").gpu(1, 500).on("b", (1,))
     encoded = encode(make_snapshot(*nodes, there, make_pod("p").gpu(1, 400), typical_pods=typical))
     # Gain on a: 0 - 0 = 0; on b: 500 - 100 = 400 on device 1, where the unusable rest shrinks.
-    scores = HEURISTIC.score(encoded.arrays, 1, encoded.arrays.nodes.is_real)
+    scores = POLICY.score(encoded.arrays, 1, encoded.arrays.nodes.is_real)
     assert scores.tolist() == [50, int(100 / (1 + math.exp(-0.4)))]
-    assert HEURISTIC.devices(encoded.arrays, 1).tolist() == [[400, 0], [0, 400]]
+    assert POLICY.devices(encoded.arrays, 1).tolist() == [[400, 0], [0, 400]]
 
 
 def test_equal_scores_take_the_first_device() -> None:
     typical = (TypicalPod(0, GpuRequest(1, 100), 1.0),)
     encoded = encode(make_snapshot(make_node("a").gpu(3), make_pod("p").gpu(1, 500), typical_pods=typical))
-    assert HEURISTIC.devices(encoded.arrays, 0).tolist() == [[500, 0, 0]]
+    assert POLICY.devices(encoded.arrays, 0).tolist() == [[500, 0, 0]]
 
 
 def test_without_gpus_or_typical_pods_every_node_is_alike() -> None:
     arrays = encode(make_snapshot(make_node("a"), make_node("b"), make_pod("p").cpu(100))).arrays
-    assert HEURISTIC.score(arrays, 0, arrays.nodes.is_real).tolist() == [50, 50]
-    assert HEURISTIC.devices(arrays, 0).shape == (2, 0)
+    assert POLICY.score(arrays, 0, arrays.nodes.is_real).tolist() == [50, 50]
+    assert POLICY.devices(arrays, 0).shape == (2, 0)

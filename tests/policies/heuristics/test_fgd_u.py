@@ -18,8 +18,8 @@ def test_a_higher_score_of_fgd_stays_higher(seed: int) -> None:
     arrays = encode(random_snapshot(seed), seed=seed).arrays
     for pod_class in range(len(arrays.classes.request)):
         mask = feasible(arrays, pod_class)
-        plain = fgd.HEURISTIC.score(arrays, pod_class, mask)[mask]
-        scores = fgd_u.HEURISTIC.score(arrays, pod_class, mask)[mask]
+        plain = fgd.POLICY.score(arrays, pod_class, mask)[mask]
+        scores = fgd_u.POLICY.score(arrays, pod_class, mask)[mask]
         assert (np.abs(scores - plain) < 0.5).all()
 
 
@@ -29,7 +29,7 @@ def test_of_equals_the_node_where_more_pods_still_fit_is_better() -> None:
     nodes = make_node("a").cpu(16_000).gpu(2), make_node("b").cpu(7000).gpu(2)
     arrays = encode(make_snapshot(*nodes, make_pod("p").cpu(1000).gpu(1, 1000), typical_pods=typical)).arrays
     mask = np.ones(2, bool)
-    assert len(set(fgd.HEURISTIC.score(arrays, np.asarray(0), mask).tolist())) == 1
-    a, b = fgd_u.HEURISTIC.score(arrays, np.asarray(0), mask).tolist()
+    assert len(set(fgd.POLICY.score(arrays, np.asarray(0), mask).tolist())) == 1
+    a, b = fgd_u.POLICY.score(arrays, np.asarray(0), mask).tolist()
     # On a the pod takes the place of one typical pod; on b, which had CPU for one of two, it takes nothing.
     assert b > a

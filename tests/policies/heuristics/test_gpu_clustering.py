@@ -3,7 +3,7 @@
 import pytest
 
 from longshore.core.arrays.encode import encode
-from longshore.policies.heuristics.gpu_clustering import HEURISTIC
+from longshore.policies.heuristics.gpu_clustering import POLICY
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 
 
@@ -33,4 +33,4 @@ def nodes_and_pods() -> list[NodeBuilder | PodBuilder]:
 def test_score_by_company(pod: PodBuilder, want_scores: list[int]) -> None:
     encoded = encode(make_snapshot(*nodes_and_pods(), pod))
     pod_class = encoded.class_of(pod.build())
-    assert HEURISTIC.score(encoded.arrays, pod_class, encoded.arrays.nodes.is_real).tolist() == want_scores
+    assert POLICY.score(encoded.arrays, pod_class, encoded.arrays.nodes.is_real).tolist() == want_scores

@@ -3,7 +3,7 @@
 import pytest
 
 from longshore.core.arrays.encode import encode
-from longshore.policies.heuristics.gpu_packing import HEURISTIC
+from longshore.policies.heuristics.gpu_packing import POLICY
 from support.builders import PodBuilder, make_node, make_pod, make_snapshot
 
 
@@ -25,4 +25,4 @@ def test_score_by_what_must_be_opened(
     bound = [make_pod(f"there-{device}").gpu(1, milli).on("a", (device,)) for device, milli in there]
     encoded = encode(make_snapshot(make_node("a").gpu(gpus), *bound, pod))
     pod_class = encoded.class_of(pod.build())
-    assert HEURISTIC.score(encoded.arrays, pod_class, encoded.arrays.nodes.is_real).tolist() == [want_score]
+    assert POLICY.score(encoded.arrays, pod_class, encoded.arrays.nodes.is_real).tolist() == [want_score]

@@ -11,7 +11,7 @@ from longshore.core.arrays.encode import encode
 from longshore.core.arrays.ops import Array
 from longshore.filters import feasible
 from longshore.policies import REGISTRY
-from longshore.policies.heuristics.kube_default import HEURISTIC, PLUGINS, score
+from longshore.policies.heuristics.kube_default import PLUGINS, POLICY, score
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 from support.jax_arrays import to_jax
 from support.uniform import Cluster, device_clusters, oracle_clusters
@@ -51,8 +51,8 @@ def test_plugins_have_upstreams_weights() -> None:
 
 
 def test_kube_default_is_in_the_registry_with_random_ties() -> None:
-    assert REGISTRY.load("kube-default") is HEURISTIC
-    assert HEURISTIC.has_random_ties
+    assert REGISTRY.load("kube-default") is POLICY
+    assert POLICY.has_random_ties
 
 
 def test_the_total_by_hand() -> None:
@@ -75,7 +75,7 @@ def test_ties_go_to_every_node_in_turn_by_the_seed() -> None:
         arrays = encode(make_snapshot(make_node("a"), make_node("b"), make_pod("new")), seed=seed).arrays
         mask = feasible(arrays, np.asarray(0))
         scores = score(arrays, np.asarray(0), mask)
-        chosen.add(int(choose(arrays, scores, mask, has_random_ties=HEURISTIC.has_random_ties)))
+        chosen.add(int(choose(arrays, scores, mask, has_random_ties=POLICY.has_random_ties)))
     assert chosen == {0, 1}
 
 

@@ -19,7 +19,7 @@ from longshore.core.arrays.place import place
 from longshore.core.words.snapshot import Snapshot
 from longshore.filters import feasible
 from longshore.policies import REGISTRY
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
 
 jax.config.update("jax_enable_x64", True)
@@ -31,13 +31,13 @@ every_policy = pytest.mark.parametrize("name", NAMES)
 seeds = st.integers(0, 10_000)
 
 
-def load(name: str) -> Heuristic:
+def load(name: str) -> Policy:
     unit = REGISTRY.load(name)
-    assert isinstance(unit, Heuristic)
+    assert isinstance(unit, Policy)
     return unit
 
 
-def decide(heuristic: Heuristic) -> Callable[..., tuple[Array, Array, Array]]:
+def decide(heuristic: Policy) -> Callable[..., tuple[Array, Array, Array]]:
     """Return (arrays, pod class, feasible) -> scores, chosen node, devices of every node."""
 
     def decision(arrays: Any, pod_class: Array, mask: Array) -> tuple[Array, Array, Array]:
@@ -48,7 +48,7 @@ def decide(heuristic: Heuristic) -> Callable[..., tuple[Array, Array, Array]]:
     return decision
 
 
-def chosen_name(heuristic: Heuristic, encoded: Encoded, pod_class: int, mask: Array) -> str:
+def chosen_name(heuristic: Policy, encoded: Encoded, pod_class: int, mask: Array) -> str:
     node = int(decide(heuristic)(encoded.arrays, pod_class, mask)[1])
     return encoded.node_names[node] if node >= 0 else ""
 

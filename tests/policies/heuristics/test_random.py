@@ -5,7 +5,7 @@ import numpy as np
 from longshore.core.arrays.choose import choose
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.encode import encode
-from longshore.policies.heuristics.random import HEURISTIC
+from longshore.policies.heuristics.random import POLICY
 from support.builders import make_node, make_pod, make_snapshot
 
 
@@ -19,7 +19,7 @@ def cluster(seed: int) -> ClusterArrays:
 
 
 def chosen(arrays: ClusterArrays) -> int:
-    return int(choose(arrays, HEURISTIC.score(arrays, 0, arrays.nodes.is_real), arrays.nodes.is_real))
+    return int(choose(arrays, POLICY.score(arrays, 0, arrays.nodes.is_real), arrays.nodes.is_real))
 
 
 def test_nodes_are_drawn_about_equally_often() -> None:
@@ -37,7 +37,7 @@ def test_the_seed_decides() -> None:
 
 def test_a_share_goes_to_a_random_device_and_whole_devices_in_order() -> None:
     arrays = cluster(seed=1)
-    taken = [HEURISTIC.devices(at_step(arrays, step), 0)[0] for step in range(200)]
+    taken = [POLICY.devices(at_step(arrays, step), 0)[0] for step in range(200)]
     assert np.bincount([int(row.argmax()) for row in taken], minlength=4).min() > 20
     assert all(row.sum() == 500 for row in taken)
-    assert HEURISTIC.devices(arrays, 1).tolist() == [[1000, 1000, 0, 0]] * 4
+    assert POLICY.devices(arrays, 1).tolist() == [[1000, 1000, 0, 0]] * 4

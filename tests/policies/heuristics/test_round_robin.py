@@ -6,7 +6,7 @@ import pytest
 from longshore.core.arrays.choose import choose
 from longshore.core.arrays.encode import encode
 from longshore.core.arrays.place import place
-from longshore.policies.heuristics.round_robin import HEURISTIC
+from longshore.policies.heuristics.round_robin import POLICY
 from support.builders import make_node, make_pod, make_snapshot
 
 
@@ -16,7 +16,7 @@ def test_round_robin_visits_every_node_by_name(padded_nodes: int) -> None:
     encoded = encode(make_snapshot(*nodes, make_pod("p").cpu(10)), padded_nodes=padded_nodes)
     arrays, visited = encoded.arrays, []
     for _ in range(4):
-        node = choose(arrays, HEURISTIC.score(arrays, 0, arrays.nodes.is_real), arrays.nodes.is_real)
+        node = choose(arrays, POLICY.score(arrays, 0, arrays.nodes.is_real), arrays.nodes.is_real)
         visited.append(encoded.node_names[node])
         arrays = place(arrays, 0, node, np.zeros(0, np.int64))
     assert visited == ["a", "b", "c", "a"]
@@ -26,4 +26,4 @@ def test_round_robin_skips_nodes_that_are_not_feasible() -> None:
     encoded = encode(make_snapshot(make_node("a"), make_node("b"), make_node("c"), make_pod("p").on("")))
     state = encoded.arrays.state._replace(last_node=np.array(0, np.int32))
     arrays, mask = encoded.arrays._replace(state=state), np.array([True, False, True])
-    assert choose(arrays, HEURISTIC.score(arrays, 0, mask), mask) == 2
+    assert choose(arrays, POLICY.score(arrays, 0, mask), mask) == 2

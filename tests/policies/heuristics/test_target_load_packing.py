@@ -3,7 +3,7 @@
 import pytest
 
 from longshore.core.arrays.encode import encode
-from longshore.policies.heuristics.target_load_packing import HEURISTIC
+from longshore.policies.heuristics.target_load_packing import POLICY
 from support.builders import make_node, make_pod, make_snapshot
 
 
@@ -19,12 +19,12 @@ from support.builders import make_node, make_pod, make_snapshot
 )
 def test_score_peaks_at_the_target(measured: float, want_score: float) -> None:
     arrays = encode(make_snapshot(make_node("a").readings(cpu_ratio=measured), make_pod("p").cpu(400))).arrays
-    assert HEURISTIC.score(arrays, 0, arrays.nodes.is_real)[0] == pytest.approx(want_score)
+    assert POLICY.score(arrays, 0, arrays.nodes.is_real)[0] == pytest.approx(want_score)
 
 
 def test_requests_stand_in_for_a_missing_reading() -> None:
     there = make_pod("there").cpu(800)
     known, unknown = make_node("known").readings(cpu_ratio=0.2), make_node("unknown")
     arrays = encode(make_snapshot(known, unknown, there.on("unknown"), make_pod("p").cpu(400))).arrays
-    known_score, unknown_score = HEURISTIC.score(arrays, 1, arrays.nodes.is_real)
+    known_score, unknown_score = POLICY.score(arrays, 1, arrays.nodes.is_real)
     assert known_score == pytest.approx(unknown_score) == pytest.approx(85.0)

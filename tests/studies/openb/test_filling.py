@@ -9,7 +9,7 @@ from longshore.core.arrays.cluster_arrays import Tables
 from longshore.core.arrays.encode import encode
 from longshore.core.arrays.power import pwr_node_watts
 from longshore.policies import REGISTRY
-from longshore_studies.openb.filling import Filling, Outcome, axes_of, fill, fill_all
+from longshore_studies.openb.filling import Filled, Filling, axes_of, fill, fill_all
 from support.builders import make_node, make_pod, make_snapshot
 
 SHARE, WHOLE, PLAIN = range(3)
@@ -34,11 +34,11 @@ def make_filling(events: list[tuple[int, bool]], classes: dict[int, int], memory
     )
 
 
-def play(filling: Filling, policy: str = "gpu-packing", num_pods: int = 0) -> Outcome:
+def play(filling: Filling, policy: str = "gpu-packing", num_pods: int = 0) -> Filled:
     # On the device first: NumPy arrays cannot be indexed by what is not known yet.
     filling = jax.tree.map(jnp.asarray, filling)
     run = jax.jit(lambda one: fill(REGISTRY.load(policy), one, NUM_SHARES, num_pods))
-    return Outcome(*map(np.asarray, run(filling)))
+    return Filled(*map(np.asarray, run(filling)))
 
 
 def test_pods_go_where_the_policy_says_until_nothing_is_left() -> None:

@@ -1,4 +1,4 @@
-"""Pod lists that go further than those at hand (studies/longshore_studies/openb/lists.py)."""
+"""Pod lists that go further than those at hand (`openb.lists`)."""
 
 import shutil
 import subprocess
@@ -11,11 +11,18 @@ import pytest
 from longshore_studies.openb.tables.openb import GPU_MILLI, POD_PREFIX, find_traces, read_nodes, read_pods
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "openb_lists.py"
-
 
 def drawn(folder: Path, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPT), "--data", str(folder), "--out", str(out), *options]
+    command = [
+        sys.executable,
+        "-m",
+        "longshore_studies.openb.lists",
+        "--data",
+        str(folder),
+        "--out",
+        str(out),
+        *options,
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -1,4 +1,4 @@
-"""How weights for special clusters are chosen and put into the bundles (studies/longshore_studies/openb/special.py)."""
+"""How weights for special clusters are chosen and put into the bundles (`openb.special`)."""
 
 import importlib
 import json
@@ -13,11 +13,10 @@ from safetensors.numpy import save_file
 from longshore.core.network.bundle import Envelope
 from longshore.core.network.forward import LOADS, POD_KINDS
 from longshore.core.words.errors import InputError
-from longshore.policies.bundle_folder import read_folder
+from longshore.policies.bundle_folder import SHIPPED, read_folder
 from longshore_studies.openb.bundling import split, wider
 from longshore_studies.openb.training import FEATURES, WEIGHT, by_load
 
-ROOT = Path(__file__).parents[1]
 LEVELS = (80, 90, 100, 130)
 MET = Envelope((-3.0,) * len(FEATURES), (0.1,) * len(FEATURES))
 """What stands for the envelope of the drawn lists."""
@@ -26,8 +25,7 @@ Figures = dict[str, dict[str, float]]
 
 @pytest.fixture
 def special(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    found = importlib.import_module("openb_special")
+    found = importlib.import_module("longshore_studies.openb.special")
     monkeypatch.setattr(found, "read_nodes", lambda _folder: SimpleNamespace(gpu_capacity_milli=1000, names=["n"]))
     monkeypatch.setattr(found, "find_traces", lambda _folder: ["given"])
     monkeypatch.setattr(found, "read_pods", lambda _folder, _trace: None)
@@ -38,7 +36,7 @@ def special(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 @pytest.fixture
 def bundles(tmp_path: Path) -> Path:
     for name in ("openb", "openb-power", "openb-nodes"):
-        shutil.copytree(ROOT / "bundles" / name, tmp_path / "bundles" / name)
+        shutil.copytree(SHIPPED / name, tmp_path / "bundles" / name)
     return tmp_path / "bundles"
 
 

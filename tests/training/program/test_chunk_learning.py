@@ -8,7 +8,7 @@ import pytest
 
 from longshore.training.run.plan import Plan
 from longshore.training.run.prepare import Prepared, prepare
-from support import jax_arrays as jax_support  # noqa: F401
+from support import jax_arrays  # noqa: F401
 
 OPTIMUM = 118.6
 """Of el-rl on test1, by dynamic programming; see `evaluation/optimum_dp.py`."""

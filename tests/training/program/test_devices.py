@@ -57,7 +57,7 @@ print("same")
 def test_two_devices_share_the_environments_and_give_the_result_of_one():
     environment = os.environ | {
         "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
-        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
     }
     result = subprocess.run(
         [sys.executable, "-c", TWO_DEVICES], capture_output=True, text=True, env=environment, check=False

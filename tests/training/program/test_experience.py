@@ -11,7 +11,7 @@ import pytest
 
 from longshore.agents.networks.base import Blueprint
 from longshore.core.arrays.choose import choose
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.simulator.reference import Reference
 from longshore.simulator.source import TraceSource
 from longshore.training.program import experience
@@ -21,7 +21,7 @@ from longshore.training.program.rewards import Scale
 from longshore.training.run.plan import TRAINING_SEED
 from longshore.training.run.prepare import prepare
 from longshore.workloads.build import build_workload
-from support import jax_arrays as jax_support  # noqa: F401
+from support import jax_arrays  # noqa: F401
 from training.tiny import tiny_plan
 
 ENVS, NODES, PODS, TRACES = 2, 3, 4, 5
@@ -126,7 +126,7 @@ def test_what_was_earned_is_the_return_of_the_trace() -> None:
     envs, rewards = play_to_the_end(begun)
     np.testing.assert_allclose(envs.last_earned, rewards.sum(axis=0), rtol=1e-5)
     source = TraceSource(build_workload("test1", WORKLOAD))
-    first = Heuristic(lambda _cluster, _pod_class, feasible: np.zeros(feasible.shape))
+    first = Policy(lambda _cluster, _pod_class, feasible: np.zeros(feasible.shape))
     for env in range(ENVS):
         compiled = source.compiled(TRAINING_SEED + int(begun.trace[env]))
         order = compiled.params.cluster.nodes.name_rank

@@ -6,7 +6,7 @@ import pytest
 
 from longshore.core.words.errors import InputError
 from longshore.training.program.limits import HIGHEST_MULTIPLIER, NO_LIMIT, Limit, parse_limit
-from support import jax_arrays as jax_support  # noqa: F401
+from support import jax_arrays  # noqa: F401
 
 LATENCIES = jnp.array([10.0, 25.0, 25.5, 50.0, jnp.nan])
 

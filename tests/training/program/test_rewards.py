@@ -6,7 +6,7 @@ import pytest
 
 from longshore.objectives.weighted import parse_objective
 from longshore.training.program.rewards import make_scale, scaled
-from support import jax_arrays as jax_support  # noqa: F401
+from support import jax_arrays  # noqa: F401
 
 DRAW = np.random.default_rng(0)
 POSITIVE, NEGATIVE = DRAW.normal(5, 0.01, 500), DRAW.normal(-3000, 200, 500)

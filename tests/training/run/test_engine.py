@@ -126,7 +126,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from ray.cluster_utils import Cluster
 
     patch = pytest.MonkeyPatch()
-    patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # as `quick_compilation` does here: else the last bits differ
     patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
     patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")

@@ -11,18 +11,18 @@ import pytest
 
 from longshore.agents import LEARNERS, NETWORKS
 from longshore.core.arrays.choose import choose
-from longshore.core.network.bundle import Envelope, Policy
+from longshore.core.network.bundle import Bundle, Envelope
 from longshore.core.network.forward import SCORE, forward, needed
 from longshore.core.words.errors import LongshoreError
+from longshore.policies.base import Policy
 from longshore.policies.bundle_folder import read_folder
-from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.inputs import policy_inputs
 from longshore.policies.learned import learned
 from longshore.simulator.reference import Reference
 from longshore.simulator.source import TraceSource
 from longshore.training.program.chunk import TrainState
 from longshore.training.program.greedy import judge_all
-from longshore.training.run.export import best_tensors, make_policy, write_policy
+from longshore.training.run.export import best_tensors, make_bundle, write_beside
 from longshore.training.run.plan import TRAINING_SEED
 from longshore.training.run.prepare import Prepared, prepare
 from longshore.workloads.build import build_workload
@@ -46,10 +46,10 @@ def some_state(prepared: Prepared, seeds: int = 1) -> TrainState:
     return state._replace(best=best, best_worth=worth, best_return=10 * worth)
 
 
-def some_policy(prepared: Prepared, state: TrainState) -> Policy:
+def some_bundle(prepared: Prepared, state: TrainState) -> Bundle:
     number = len(prepared.program.task.features)
     envelope = Envelope((0.0,) * number, (1.0,) * number)
-    return make_policy(
+    return make_bundle(
         prepared,
         state,
         name="mine",
@@ -70,7 +70,7 @@ def situations(prepared: Prepared, number: int = 12) -> list[Situation]:
 
     plan = prepared.plan
     compiled = TraceSource(build_workload(plan.workload, plan.workload_config)).compiled(TRAINING_SEED)
-    for _ in Reference(compiled, Heuristic(score), prepared.program.task.filters).play():
+    for _ in Reference(compiled, Policy(score), prepared.program.task.filters).play():
         if len(met) >= number:
             break
     return met
@@ -89,8 +89,8 @@ CASES += [
 def test_the_reloaded_policy_scores_as_the_trained_one(learner: str, changes: dict[str, Any], tmp_path: Path):
     prepared = prepare(tiny_plan(learner, **changes))
     state = some_state(prepared)
-    policy = some_policy(prepared, state)
-    write_policy(tmp_path, policy)
+    policy = some_bundle(prepared, state)
+    write_beside(tmp_path, policy)
     reloaded = read_folder(tmp_path)
     for name, tensor in policy.tensors.items():
         assert reloaded.tensors[name].tobytes() == tensor.tobytes(), name
@@ -117,7 +117,7 @@ def test_the_reloaded_table_defers_as_in_training(tmp_path: Path):
     # More than fits, so that pods are tried again and again.
     prepared = prepare(tiny_plan("qtable", workload_config={"pods": 24, "load": 2.0}))
     state = some_state(prepared)
-    write_policy(tmp_path, some_policy(prepared, state))
+    write_beside(tmp_path, some_bundle(prepared, state))
     reloaded = learned(read_folder(tmp_path))
     assert reloaded.may_defer
     task, ops = prepared.program.task, needed(prepared.program.blueprint.ops)
@@ -139,7 +139,7 @@ def test_the_reloaded_table_defers_as_in_training(tmp_path: Path):
 def test_the_best_seed_is_kept():
     prepared = prepare(tiny_plan())
     state = some_state(prepared, seeds=3)
-    policy = some_policy(prepared, state)
+    policy = some_bundle(prepared, state)
     assert policy.provenance["seed"] == 2
     assert policy.metrics["selection_return"] == 20.0
     assert policy.metrics["selection_return_random"] == 3.0
@@ -149,13 +149,13 @@ def test_the_best_seed_is_kept():
 
 def test_what_only_the_value_needs_is_left_out():
     prepared = prepare(tiny_plan())
-    policy = some_policy(prepared, some_state(prepared))
+    policy = some_bundle(prepared, some_state(prepared))
     assert not any(name.startswith("value") for name in policy.tensors)
 
 
 def test_the_dial_names_the_terms_with_weights_that_sum_to_one():
     prepared = prepare(tiny_plan("ppo", dial=True, network="deepsets", **LATENCY))
-    policy = some_policy(prepared, some_state(prepared))
+    policy = some_bundle(prepared, some_state(prepared))
     assert [one.term for one in policy.preference] == ["ee", "el-rl"]
     assert sum(one.weight for one in policy.preference) == pytest.approx(1.0)
 
@@ -164,7 +164,7 @@ def test_a_training_without_a_policy_says_so():
     prepared = prepare(tiny_plan())
     state = some_state(prepared)
     with pytest.raises(LongshoreError, match="diverged"):
-        some_policy(prepared, state._replace(best_worth=jnp.full(1, jnp.nan)))
+        some_bundle(prepared, state._replace(best_worth=jnp.full(1, jnp.nan)))
 
 
 def test_every_learner_has_a_small_form():

@@ -26,11 +26,11 @@ def _prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_job_gives_the_policy_of_a_run(tmp_path: Path) -> None:
     plan = tiny_plan("evolution")
     result = train(plan, tmp_path / "run")
-    assert result.policy is not None
+    assert result.bundle is not None
     found = train_job({"plan": plan.to_json()}, never_stop)
     assert tuple(found["returns"]) == result.returns
     for name, tensor in safetensors_numpy.load(found["tensors"]).items():
-        np.testing.assert_array_equal(tensor[0], result.policy.tensors[name])
+        np.testing.assert_array_equal(tensor[0], result.bundle.tensors[name])
 
 
 def test_learning_reports_every_chunk_and_stops_when_told() -> None:

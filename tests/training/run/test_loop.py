@@ -20,10 +20,19 @@ from longshore.training.run import export
 from longshore.training.run import loop as run_module
 from longshore.training.run.guides import pinned
 from longshore.training.run.logs import read_log
-from longshore.training.run.loop import CHECKPOINT_FILE, FOLDER, PLAN_FILE, Report, Result, Watchers, stored_plan, train
+from longshore.training.run.loop import (
+    CHECKPOINT_FILE,
+    FOLDER,
+    PLAN_FILE,
+    Report,
+    TrainingResult,
+    Watchers,
+    stored_plan,
+    train,
+)
 from longshore.training.run.plan import read_plan
 from longshore.training.run.prepare import Prepared
-from training.tiny import prepare_once, quick_compilation, tiny_plan
+from training.tiny import prepare_once, tiny_plan
 
 
 @pytest.fixture(autouse=True)
@@ -69,11 +78,11 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(learner: str, tmp_path: Path
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     finished = train(plan, whole)
     stopped = train(plan, parted, watchers=stop_after(2))
-    assert stopped.policy is None
+    assert stopped.bundle is None
     assert not (parted / "policy.json").exists()
     resumed = train(plan, parted, resume=True)
-    assert resumed.policy is not None
-    assert finished.policy is not None
+    assert resumed.bundle is not None
+    assert finished.bundle is not None
     want, got = arrays(whole), arrays(parted)
     assert got.keys() == want.keys()
     for name, array in want.items():
@@ -85,13 +94,12 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(learner: str, tmp_path: Path
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Result:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> TrainingResult:
     """A run to look at; its folder is called `mine`."""
-    with quick_compilation():
-        return train(tiny_plan(seeds=2), tmp_path_factory.mktemp("run") / "mine")
+    return train(tiny_plan(seeds=2), tmp_path_factory.mktemp("run") / "mine")
 
 
-def test_the_bundle_says_where_it_comes_from(finished: Result):
+def test_the_bundle_says_where_it_comes_from(finished: TrainingResult):
     policy = read_folder(finished.out)
     assert policy.name == "mine"
     told = policy.provenance
@@ -106,7 +114,7 @@ def test_the_bundle_says_where_it_comes_from(finished: Result):
     assert policy.metrics["selection_return_kube-default"] == finished.baselines["kube-default"]
 
 
-def test_the_envelope_holds_what_training_met(finished: Result):
+def test_the_envelope_holds_what_training_met(finished: TrainingResult):
     policy = read_folder(finished.out)
     free, feasible = zip(policy.envelope.low, policy.envelope.high, strict=True)
     # Free memory is a share, feasibility a bit; both ends of both are met, and a margin is left.
@@ -115,15 +123,15 @@ def test_the_envelope_holds_what_training_met(finished: Result):
     assert feasible[0] < feasible[1]
 
 
-def test_a_finished_run_that_is_resumed_stays_as_it_is(finished: Result):
+def test_a_finished_run_that_is_resumed_stays_as_it_is(finished: TrainingResult):
     before = (finished.out / "weights.safetensors").read_bytes()
     again = train(finished.plan, finished.out, resume=True)
-    assert again.policy is not None
+    assert again.bundle is not None
     assert again.decided == finished.decided
     assert (finished.out / "weights.safetensors").read_bytes() == before
 
 
-def test_a_run_is_not_resumed_with_another_plan(finished: Result):
+def test_a_run_is_not_resumed_with_another_plan(finished: TrainingResult):
     with pytest.raises(InputError, match="`seed` is 0 there and 7 here"):
         train(tiny_plan(seeds=2, seed=7), finished.out, resume=True)
 
@@ -160,7 +168,7 @@ def test_an_unfinished_run_is_not_lost_by_accident(tmp_path: Path, monkeypatch: 
     with pytest.raises(InputError, match="not finished") as refused:
         train(tiny_plan(), out)
     assert "--resume" in str(refused.value)
-    assert train(tiny_plan(), out, overwrite=True).policy is not None
+    assert train(tiny_plan(), out, overwrite=True).bundle is not None
     with pytest.raises(InputError, match="holds a trained policy"):
         train(tiny_plan(), out)
 
@@ -187,4 +195,4 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, monkeypatch: p
             train(tiny_plan(), out, resume=True)
     finally:
         os.close(held)
-    assert train(tiny_plan(), out, resume=True).policy is not None
+    assert train(tiny_plan(), out, resume=True).bundle is not None

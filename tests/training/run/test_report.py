@@ -10,7 +10,7 @@ from longshore.core.network.forward import needed, tensor_names
 from longshore.evaluation.comparison import compare
 from longshore.evaluation.metrics import METRICS
 from longshore.simulator.play import compile_traces
-from longshore.training.run.export import make_policy, write_policy
+from longshore.training.run.export import make_bundle, write_beside
 from longshore.training.run.prepare import prepare
 from longshore.training.run.report import report
 from longshore.workloads.build import build_workload
@@ -30,10 +30,10 @@ def test_a_report_equals_the_comparison_of_the_bundle(tmp_path: Path) -> None:
     tensors = {name: draw.normal(size=state.best[name].shape).astype(np.float32) for name in state.best}
     state = state._replace(best=tensors, best_worth=np.array([0.0, 1.0]), best_return=np.zeros(2))
     envelope = Envelope((0.0,) * len(FEATURES), (1.0,) * len(FEATURES))
-    policy = make_policy(
+    policy = make_bundle(
         prepared, state, name="mine", seconds=1.0, device="cpu", baselines={}, envelope=lambda _tensors: envelope
     )
-    write_policy(tmp_path / "mine", policy)
+    write_beside(tmp_path / "mine", policy)
     compiled = compile_traces([build_workload("test1", WORKLOAD).trace(seed) for seed in range(TRACES)])
     found = report(
         program.task,

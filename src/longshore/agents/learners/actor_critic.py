@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from longshore.agents import scoring
 from longshore.agents.base import Figures, Seen, Segment
 from longshore.agents.learners import on_policy
-from longshore.agents.learners.on_policy import Batch, OnPolicyState
+from longshore.agents.learners.on_policy import Minibatch, OnPolicyState
 from longshore.agents.networks.base import Blueprint
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Tensors
@@ -56,7 +56,7 @@ class ActorCritic:
         """Take one step."""
         batch, known = on_policy.make_batch(segment, self.discount, self.trace_decay)
 
-        def loss(tensors: Tensors, batch: Batch) -> tuple[Array, Figures]:
+        def loss(tensors: Tensors, batch: Minibatch) -> tuple[Array, Figures]:
             scores, value = scoring.evaluate(blueprint, tensors, batch.seen.inputs)
             counted = batch.seen.is_decision
             log_p = scoring.log_probabilities(scores, batch.seen.feasible)

@@ -25,7 +25,7 @@ class OnPolicyState(NamedTuple):
     updates: Array  # [] int32
 
 
-class Batch(NamedTuple):
+class Minibatch(NamedTuple):
     """Decisions to learn from: every array [decisions, ...]."""
 
     seen: Seen
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 # What a reward counts at least in the mean over what is to come, where nothing is discounted.
 _LEAST_SHARE = 1e-3
 
-Loss = Callable[[Tensors, Batch], tuple[Array, Figures]]
+Loss = Callable[[Tensors, Minibatch], tuple[Array, Figures]]
 
 
 def adam(learning_rate: float, gradient_limit: float) -> optax.GradientTransformation:
@@ -60,7 +60,7 @@ def act(blueprint: Blueprint, tensors: Tensors, key: Array, seen: Seen) -> tuple
     return action, {LOG_P: log_p, VALUE: value}
 
 
-def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[Batch, Figures]:
+def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[Minibatch, Figures]:
     """Work out the advantages and lay all decisions side by side.
 
     The last decision of an environment says what the one before it leads to, and is not learnt from itself unless its
@@ -75,7 +75,7 @@ def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[B
     mean = scoring.mean_over(advantage, counted)
     deviation = jnp.sqrt(scoring.mean_over((advantage - mean) ** 2, counted))
     scaled = (advantage - mean) / (deviation + 1e-8)
-    batch = Batch(segment.seen._replace(is_decision=counted), segment.action, scaled, target, segment.extra[LOG_P])
+    batch = Minibatch(segment.seen._replace(is_decision=counted), segment.action, scaled, target, segment.extra[LOG_P])
     unexplained = scoring.mean_over((target - value) ** 2, counted)
     spread = scoring.mean_over((target - scoring.mean_over(target, counted)) ** 2, counted)
     known = {"value": scoring.mean_over(value, counted), "value_unexplained": unexplained / (spread + 1e-8)}
@@ -83,7 +83,7 @@ def make_batch(segment: Segment, discount: float, trace_decay: float) -> tuple[B
 
 
 def descend(
-    optimizer: optax.GradientTransformation, loss: Loss, state: OnPolicyState, batch: Batch
+    optimizer: optax.GradientTransformation, loss: Loss, state: OnPolicyState, batch: Minibatch
 ) -> tuple[OnPolicyState, Figures]:
     """Take one step down the loss."""
     gradient, figures = jax.grad(loss, has_aux=True)(state.tensors, batch)
@@ -97,7 +97,7 @@ def descend_in_parts(
     loss: Loss,
     state: OnPolicyState,
     key: Array,
-    batch: Batch,
+    batch: Minibatch,
     epochs: int,
     parts: int,
 ) -> tuple[OnPolicyState, Figures]:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from longshore.agents import scoring
 from longshore.agents.base import Figures, Seen, Segment
 from longshore.agents.learners import on_policy
-from longshore.agents.learners.on_policy import Batch, Loss, OnPolicyState
+from longshore.agents.learners.on_policy import Loss, Minibatch, OnPolicyState
 from longshore.agents.networks.base import Blueprint
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Tensors
@@ -73,7 +73,7 @@ class Ppo:
         return state.tensors
 
     def _loss(self, blueprint: Blueprint) -> Loss:
-        def loss(tensors: Tensors, batch: Batch) -> tuple[Array, Figures]:
+        def loss(tensors: Tensors, batch: Minibatch) -> tuple[Array, Figures]:
             scores, value = scoring.evaluate(blueprint, tensors, batch.seen.inputs)
             counted = batch.seen.is_decision
             log_p = scoring.log_probabilities(scores, batch.seen.feasible)

@@ -113,7 +113,7 @@ class Builder:
         return self._add("concat", output, given, sum(self.width[one] for one in given))
 
     def pool(self, kind: str, output: str, given: str) -> str:
-        """Pool over nodes in one of the ways of `core.forward.KINDS`."""
+        """Pool over nodes in one of the ways of `network.forward.KINDS`."""
         return self._add(kind, output, (given,), self.width[given])
 
     def flatten(self, output: str, given: str) -> str:

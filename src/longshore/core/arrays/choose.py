@@ -1,5 +1,7 @@
 """Choosing: the best score among feasible nodes, and what happens when several are best."""
 
+from functools import partial
+
 import numpy as np
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
@@ -50,9 +52,17 @@ def choose_two(
     feasible: Array,
     *,
     has_random_ties: bool = False,
+    may_defer: bool = False,
     tie_tolerance: float = TIE_TOLERANCE,
 ) -> tuple[int, int]:
-    """Return what `choose` returns, and what it would return if that node were not there. NumPy only."""
+    """Return what `choose` returns, and what it would return without that node or, if it waits, without waiting.
+
+    NumPy only.
+    """
+    if may_defer:
+        pick = partial(choose, arrays, scores, has_random_ties=has_random_ties, tie_tolerance=tie_tolerance)
+        node = int(pick(feasible, may_defer=True))
+        return node, int(pick(feasible & (np.arange(len(feasible)) != node)))
     worth = np.where(feasible, scores, -np.inf)
     found: list[int] = []
     for _ in range(2):

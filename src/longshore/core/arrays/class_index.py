@@ -1,7 +1,7 @@
 """Looks classes up by label and namespace, so that a selector is not asked about every class, and the other way round.
 
 Most selectors want one value of one label: the classes that have it are a handful among thousands. What is found here
-still has to be matched; what is not found cannot match. Called by `core.queries`.
+still has to be matched; what is not found cannot match. Called by `arrays.queries`.
 """
 
 from collections import defaultdict

@@ -27,7 +27,7 @@ from longshore.core.words.snapshot import Snapshot
 
 
 class Source(Protocol):
-    """A cluster that changes: its snapshot is put together only when it is asked for (`core.live`)."""
+    """A cluster that changes: its snapshot is put together only when it is asked for (`arrays.live`)."""
 
     @property
     def context(self) -> Snapshot:

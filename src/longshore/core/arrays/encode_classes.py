@@ -1,4 +1,4 @@
-"""Classes of pods as arrays, compiled against the nodes (`core.static`) and the other classes (`core.queries`)."""
+"""Classes of pods as arrays, compiled against the nodes (`arrays.static`) and the other classes (`arrays.queries`)."""
 
 from collections.abc import Callable, Iterable, Sequence
 

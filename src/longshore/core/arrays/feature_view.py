@@ -1,6 +1,6 @@
 """What features are computed from: one cluster and one pod, with the amounts that several features share.
 
-A view lives for one call of `core.features.features`; what it works out is kept, so that NumPy computes it once (JAX
+A view lives for one call of `arrays.features.features`; what it works out is kept, so that NumPy computes it once (JAX
 would find that out by itself). Everything is over all nodes at once; pools are over the real ones. A part of a view is
 of some of the nodes alone: for features that depend on no other node, by whoever keeps the rest (`policies.row_cache`).
 """
@@ -395,7 +395,7 @@ class View:
 
     @_kept
     def _watts(self) -> Array:
-        """Return what the curves say now and after, for NumPy [2, nodes]: `core.power.watts_at` in fewer calls."""
+        """Return what the curves say now and after, for NumPy [2, nodes]: `arrays.power.watts_at` in fewer calls."""
         curves = self._curves
         position = self.block[:7:6] * curves.steps
         lower = np.floor(position)

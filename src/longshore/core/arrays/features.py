@@ -28,9 +28,17 @@ IN_PYTHON = (SIMULATOR, STANDALONE)
 """Inside kube-scheduler nobody tells which pod comes next: a bundle that reads it is refused there."""
 
 POD, NODE, READING, STATE, CLUSTER, ELSEWHERE = "pod", "node", "reading", "state", "cluster", "elsewhere"
-"""What a feature depends on, beside the pod and what the nodes are: nothing (the same for all nodes), nothing (for each
-node its own), the node's readings, those and what runs on the node, what runs or waits anywhere (the same for all
-nodes), what runs anywhere (for each node its own). `policies.row_cache` computes again only what can have changed."""
+"""The scope of a feature: what can change its value for a given pod and given nodes.
+
+- `pod`: nothing; one value for all nodes.
+- `node`: nothing; one value per node.
+- `reading`: the node's readings.
+- `state`: the node's readings and the pods on it.
+- `cluster`: pods that run or wait anywhere; one value for all nodes.
+- `elsewhere`: pods that run anywhere; one value per node.
+
+`policies.row_cache` computes again only what can have changed.
+"""
 
 # Where a reading counts one half. Limits of user-facing services lie around 25 ms; the others are middling nodes'.
 HALF_LATENCY_MS = 25.0

@@ -1,11 +1,13 @@
 """GPU devices inside a node: which ones a pod would take, on every node at once."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
+from longshore.core.words.pod import GpuRequest
 
 WHOLE_GPU_MILLI = 1000
 _FULL = 1 << 30
@@ -26,6 +28,17 @@ class Take(NamedTuple):
     def left_after(self) -> Array:
         """What the devices have left with the pod on them [nodes]."""
         return self.left - self.milli
+
+
+def held(request: GpuRequest | None, devices: Sequence[int] | None, num_devices: int) -> Array:
+    """Return what a pod holds of each of a node's devices [devices] int64 milli.
+
+    Nothing where it is not known which devices those are, so that no room is made up.
+    """
+    milli = np.zeros(num_devices, np.int64)
+    if request is not None and devices is not None:
+        milli[[device for device in devices if device < num_devices]] = request.milli
+    return milli
 
 
 def free_milli(arrays: ClusterArrays) -> Array:

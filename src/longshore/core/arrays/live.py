@@ -1,7 +1,7 @@
 """A cluster that changes: words about nodes and pods in, arrays that are up to date out. Pure: no clocks, no I/O.
 
-At any moment the arrays mean what `core.encode.encode` would make of the snapshot; rows of nodes and classes may stand
-in another order. Pods of known classes on known nodes are counted in place, in microseconds; new classes, changed nodes
+At any moment the arrays mean what `encode` would make of the snapshot; rows of nodes and classes may stand in another
+order. Pods of known classes on known nodes are counted in place, in microseconds; new classes, changed nodes
 and readings are taken up by the next call of `encoded`; another set of nodes compiles everything again.
 """
 

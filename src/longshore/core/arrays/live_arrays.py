@@ -1,8 +1,8 @@
 """The arrays of a live cluster, written to in place: what pods change at once, what classes add, what nodes become.
 
 The tables grow by rows; rows beyond those in use are zero, which is neutral. Everything is compiled by the same code as
-`core.encode` does it. Pods on nodes are counted for every class; where its pods may go is compiled only for classes
-that are asked about, since most classes of a cluster have only pods that are placed. Called by `core.live`.
+`arrays.encode` does it. Pods on nodes are counted for every class; where its pods may go is compiled only for classes
+that are asked about, since most classes of a cluster have only pods that are placed. Called by `arrays.live`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which pods a live cluster has: by key, by class and by node. Called by `core.live`."""
+"""Which pods a live cluster has: by key, by class and by node. Called by `arrays.live`."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ class PodClass:
     spec: PodSpec
     requests: PodRequests
     kind: tuple[int, GpuRequest | None]
-    """What makes pods alike where typical ones are counted (`core.typical`)."""
+    """What makes pods alike where typical ones are counted (`arrays.typical`)."""
     num_pods: int = 0
     num_waiting: int = 0
     on_nodes: dict[str, int] = field(default_factory=dict)

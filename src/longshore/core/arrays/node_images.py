@@ -1,7 +1,7 @@
 """Which container images the nodes have, and what that is worth to a pod: upstream's ImageLocality.
 
 weight = 100 · (bytes - 23 MB) / (1 GB · containers - 23 MB), rounded down, within 0..100; bytes = Σ over the pod's
-images of size · share of the nodes that have the image, each rounded down. Called by `core.static`.
+images of size · share of the nodes that have the image, each rounded down. Called by `arrays.static`.
 """
 
 from collections import defaultdict

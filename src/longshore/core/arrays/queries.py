@@ -2,7 +2,7 @@
 
 A query is a question about the pods on a node ("how many match this selector?", "how much weight do they give this
 term?"). `match[query, class]` says what one pod of a class adds to it. Filters and scores then need a gather and a
-segment sum, whatever the constraint was. Called by `core.encode`.
+segment sum, whatever the constraint was. Called by `arrays.encode`.
 """
 
 from collections import Counter, defaultdict

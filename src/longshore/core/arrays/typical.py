@@ -51,7 +51,7 @@ def _size(cpu_millis: int, gpu: GpuRequest | None) -> tuple[int, int, int, str]:
 
 
 def typical_tables(pods: Sequence[TypicalPod], nodes: Sequence[Node], width: int) -> dict[str, Array]:
-    """Return the tables of `core.arrays.Tables` that are about typical pods, by their names.
+    """Return the tables of `arrays.cluster_arrays.Tables` that are about typical pods, by their names.
 
     Kinds that differ only in the models they may use are one: on a node of a model, what counts is how many may use it.
     """

@@ -1,7 +1,7 @@
 """A trained policy: what it reads, its network, what it was trained for, and the check that it can run.
 
-Everything but the tensors stands in a bundle's `policy.json` (`core.bundle`); the descriptions of the fields are the
-reference page's.
+Everything but the tensors stands in `policy.json` (`network.bundle_files`). The descriptions of the fields are those of
+the reference page.
 """
 
 import math
@@ -50,7 +50,7 @@ def _about(description: str) -> msgspec.Meta:
     return msgspec.Meta(description=description)
 
 
-class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class BundleFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """All of a policy but its tensors."""
 
     name: Annotated[str, _about("what it is called; one printable line")]
@@ -78,10 +78,12 @@ class PolicyFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     ] = TIE_TOLERANCE
 
 
-class Policy(PolicyFacts, frozen=True, kw_only=True, eq=False):
-    """A policy that can score nodes (`policies.learned`) and be stored (`core.bundle`)."""
+class Bundle(BundleFacts, frozen=True, kw_only=True, eq=False):
+    """A trained policy as data: it can score nodes (`policies.learned`) and be stored (`network.bundle_files`)."""
 
     tensors: dict[str, np.ndarray[Any, Any]]
+    version: str = ""
+    """SHA-256 of the `policy.json` that it was read from, which names the weights' own; empty = it was never stored."""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -89,21 +91,21 @@ class Policy(PolicyFacts, frozen=True, kw_only=True, eq=False):
         return names_of(self.features)
 
 
-def check_policy(policy: Policy) -> None:
+def check_bundle(bundle: Bundle) -> None:
     """Refuse a policy that could not run, or that says something impossible.
 
     Raises:
         InputError: what was got, what was expected, and what to do.
     """
-    if not policy.name or not policy.name.isprintable():
-        raise InputError(f"got the name {policy.name!r}, expected one printable line", "give the policy another name")
-    names_of(policy.features)
-    _check_envelope(policy)
-    _check_numbers(policy)
-    _check_tensors(policy)
-    _check_size(policy)
+    if not bundle.name or not bundle.name.isprintable():
+        raise InputError(f"got the name {bundle.name!r}, expected one printable line", "give the policy another name")
+    names_of(bundle.features)
+    _check_envelope(bundle)
+    _check_numbers(bundle)
+    _check_tensors(bundle)
+    _check_size(bundle)
     try:
-        check(policy.ops, policy.tensors, _widths(policy), policy.num_nodes)
+        check(bundle.ops, bundle.tensors, _widths(bundle), bundle.num_nodes)
     except InputError as error:
         raise InputError(
             f"the network cannot run: {error.message}",
@@ -111,17 +113,17 @@ def check_policy(policy: Policy) -> None:
             or "weights and operations are of different policies, or of another version of longshore; take all files "
             "of one bundle, or train it again",
         ) from error
-    _try(policy)
+    _try(bundle)
 
 
-def is_fixed_size(policy: PolicyFacts) -> bool:
+def is_fixed_size(bundle: BundleFacts) -> bool:
     """Tell whether the network serves one number of nodes only."""
-    return any(op.kind in _FIXED_KINDS for op in policy.ops)
+    return any(op.kind in _FIXED_KINDS for op in bundle.ops)
 
 
-def blank_inputs(policy: PolicyFacts, num_nodes: int) -> Inputs:
+def blank_inputs(bundle: BundleFacts, num_nodes: int) -> Inputs:
     """Return inputs of the right shapes, all zero."""
-    widths = _widths(policy)
+    widths = _widths(bundle)
     return Inputs(
         rows=np.zeros((num_nodes, widths[ROWS]), np.float32),
         is_real=np.ones(num_nodes, bool),
@@ -133,22 +135,22 @@ def blank_inputs(policy: PolicyFacts, num_nodes: int) -> Inputs:
     )
 
 
-def _widths(policy: PolicyFacts) -> dict[str, int]:
+def _widths(bundle: BundleFacts) -> dict[str, int]:
     return {
-        ROWS: len(policy.features),
-        PRIOR: 0 if policy.prior is None else 1,
-        PREFERENCE: len(policy.preference),
+        ROWS: len(bundle.features),
+        PRIOR: 0 if bundle.prior is None else 1,
+        PREFERENCE: len(bundle.preference),
     }
 
 
-def _check_envelope(policy: PolicyFacts) -> None:
-    low, high = policy.envelope.low, policy.envelope.high
-    if not len(low) == len(high) == len(policy.features):
+def _check_envelope(bundle: BundleFacts) -> None:
+    low, high = bundle.envelope.low, bundle.envelope.high
+    if not len(low) == len(high) == len(bundle.features):
         raise InputError(
-            f"got an envelope of {len(low)} and {len(high)} values, expected {len(policy.features)} of each",
+            f"got an envelope of {len(low)} and {len(high)} values, expected {len(bundle.features)} of each",
             "the envelope has one value per feature",
         )
-    for spec, least, most in zip(policy.features, low, high, strict=True):
+    for spec, least, most in zip(bundle.features, low, high, strict=True):
         if not (math.isfinite(least) and math.isfinite(most) and least <= most):
             raise InputError(
                 f"feature `{spec}`: got the envelope {least} to {most}, expected finite numbers in this order",
@@ -156,23 +158,23 @@ def _check_envelope(policy: PolicyFacts) -> None:
             )
 
 
-def _check_numbers(policy: PolicyFacts) -> None:
-    terms = [one.term for one in policy.preference]
+def _check_numbers(bundle: BundleFacts) -> None:
+    terms = [one.term for one in bundle.preference]
     if len(set(terms)) < len(terms):
         raise InputError(f"got the preference terms {terms}, expected each once", "leave doubles out")
-    for one in policy.preference:
+    for one in bundle.preference:
         if not (math.isfinite(one.weight) and one.weight >= 0):
             raise InputError(f"preference `{one.term}`: got {one.weight}, expected a finite weight of 0 or more")
-    if not (math.isfinite(policy.tie_tolerance) and policy.tie_tolerance >= 0):
-        raise InputError(f"got the tie tolerance {policy.tie_tolerance}, expected a finite number of 0 or more")
-    for name, figure in policy.metrics.items():
+    if not (math.isfinite(bundle.tie_tolerance) and bundle.tie_tolerance >= 0):
+        raise InputError(f"got the tie tolerance {bundle.tie_tolerance}, expected a finite number of 0 or more")
+    for name, figure in bundle.metrics.items():
         parts = (figure.mean, figure.low, figure.high) if isinstance(figure, Interval) else (figure,)
         if not all(math.isfinite(part) for part in parts):
             raise InputError(f"metric `{name}`: got {figure}, expected finite numbers", "leave it out")
 
 
-def _check_tensors(policy: Policy) -> None:
-    used, given = set(tensor_names(policy.ops)), set(policy.tensors)
+def _check_tensors(bundle: Bundle) -> None:
+    used, given = set(tensor_names(bundle.ops)), set(bundle.tensors)
     if used != given:
         wrong = [f"lack {_listed(used - given)}"] * bool(used - given)
         wrong += [f"hold {_listed(given - used)}, which no operation reads"] * bool(given - used)
@@ -180,7 +182,7 @@ def _check_tensors(policy: Policy) -> None:
             f"the weights do not belong to the network: they {' and '.join(wrong)}",
             "take policy.json and weights.safetensors of the same bundle",
         )
-    for name, tensor in policy.tensors.items():
+    for name, tensor in bundle.tensors.items():
         if tensor.dtype not in DTYPES.values():
             raise InputError(
                 f"tensor `{name}`: got the type {tensor.dtype}, expected float32, int32 or int64", "convert it first"
@@ -197,27 +199,27 @@ def _listed(names: set[str], most: int = 5) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _check_size(policy: PolicyFacts) -> None:
-    if is_fixed_size(policy) != (policy.num_nodes is not None):
+def _check_size(bundle: BundleFacts) -> None:
+    if is_fixed_size(bundle) != (bundle.num_nodes is not None):
         raise InputError(
-            f"got num_nodes {policy.num_nodes}, expected "
+            f"got num_nodes {bundle.num_nodes}, expected "
             + (
                 "a number: the network is of fixed size"
-                if is_fixed_size(policy)
+                if is_fixed_size(bundle)
                 else "null: the network serves any size"
             ),
             "set num_nodes for networks of fixed size, and only for them",
         )
-    if policy.num_nodes is not None and not 1 <= policy.num_nodes <= MAX_NODES:
-        raise InputError(f"got num_nodes {policy.num_nodes}, expected 1 to {MAX_NODES}", "train a smaller network")
+    if bundle.num_nodes is not None and not 1 <= bundle.num_nodes <= MAX_NODES:
+        raise InputError(f"got num_nodes {bundle.num_nodes}, expected 1 to {MAX_NODES}", "train a smaller network")
 
 
-def _try(policy: Policy) -> None:
+def _try(bundle: Bundle) -> None:
     """Run the network once: what depends on the number of nodes shows only then."""
-    num_nodes = policy.num_nodes or _TRIAL_NODES
+    num_nodes = bundle.num_nodes or _TRIAL_NODES
     try:
         with np.errstate(all="ignore"):  # only shapes count here
-            shape = forward(policy.ops, policy.tensors, blank_inputs(policy, num_nodes))[SCORE].shape
+            shape = forward(bundle.ops, bundle.tensors, blank_inputs(bundle, num_nodes))[SCORE].shape
     except ValueError as error:
         raise InputError(
             f"the network cannot run on {num_nodes} nodes: {error}", "take all files of one bundle, or train it again"
@@ -226,7 +228,7 @@ def _try(policy: Policy) -> None:
         raise InputError(f"got scores of shape {shape}, expected ({num_nodes},)", "`score` is one number per node")
 
 
-def weight_values(policy: PolicyFacts, given: Mapping[str, float] | None = None) -> np.ndarray[Any, Any]:
+def weight_values(bundle: BundleFacts, given: Mapping[str, float] | None = None) -> np.ndarray[Any, Any]:
     """Return the preference as the network reads it [terms]: the given weights, or the defaults.
 
     Terms that are not given weigh 0. Only proportions matter: given weights are scaled to the sum of the defaults,
@@ -235,17 +237,17 @@ def weight_values(policy: PolicyFacts, given: Mapping[str, float] | None = None)
     Raises:
         InputError: the policy has no such term, or the weights are no weights.
     """
-    defaults = np.array([one.weight for one in policy.preference], np.float32)
+    defaults = np.array([one.weight for one in bundle.preference], np.float32)
     if given is None:
         return defaults
-    terms = [one.term for one in policy.preference]
+    terms = [one.term for one in bundle.preference]
     if not terms:
-        raise InputError(f"policy `{policy.name}` has no preference that could be given", "name its folder alone")
+        raise InputError(f"policy `{bundle.name}` has no preference that could be given", "name its folder alone")
     for term, weight in given.items():
         if term not in terms:
             raise InputError(
                 f"got the preference `{term}`, expected one of: {', '.join(terms)}",
-                f"policy `{policy.name}` was trained with these terms",
+                f"policy `{bundle.name}` was trained with these terms",
             )
         if not (math.isfinite(weight) and weight >= 0):
             raise InputError(f"preference `{term}`: got {weight}, expected a finite weight of 0 or more")

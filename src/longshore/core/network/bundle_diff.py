@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle import Bundle
 from longshore.core.network.forward import Op
 from longshore.core.network.model_card import figure_text, plain
 
@@ -20,12 +20,12 @@ class Difference(NamedTuple):
     second: str
 
 
-def diff_policies(first: Policy, second: Policy) -> list[Difference]:
+def diff_bundles(first: Bundle, second: Bundle) -> list[Difference]:
     """Return what differs; nothing, if the policies are the same in all that they say and compute."""
     return [found for found in _pairs(first, second) if found.first != found.second]
 
 
-def largest_weight_change(first: Policy, second: Policy) -> tuple[str, float] | None:
+def largest_weight_change(first: Bundle, second: Bundle) -> tuple[str, float] | None:
     """Return the tensor that changed most and by how much; None if no tensor of both, in one shape, changed."""
     changes = {
         name: float(np.abs(tensor.astype(np.float64) - second.tensors[name]).max(initial=0.0))
@@ -36,22 +36,22 @@ def largest_weight_change(first: Policy, second: Policy) -> tuple[str, float] | 
     return (name, changes[name]) if changes.get(name) else None
 
 
-def _pairs(first: Policy, second: Policy) -> Iterator[Difference]:
+def _pairs(first: Bundle, second: Bundle) -> Iterator[Difference]:
     for field in ("name", "objective", "prior", "filters", "num_nodes", "may_defer"):
         yield Difference(field, plain(getattr(first, field)), plain(getattr(second, field)))
     yield _listed("features", first.features, second.features)
     yield _listed("operations", [_op_text(op) for op in first.ops], [_op_text(op) for op in second.ops])
-    ours, theirs = ({one.term: f"{one.weight:g}" for one in policy.preference} for policy in (first, second))
+    ours, theirs = ({one.term: f"{one.weight:g}" for one in bundle.preference} for bundle in (first, second))
     yield from _by_key("preference", ours, theirs)
     yield from _by_key("envelope", _envelope(first), _envelope(second))
     yield from _by_key("provenance", _flat(first.provenance), _flat(second.provenance))
     ours, theirs = (
-        {name: figure_text(figure) for name, figure in policy.metrics.items()} for policy in (first, second)
+        {name: figure_text(figure) for name, figure in bundle.metrics.items()} for bundle in (first, second)
     )
     yield from _by_key("metrics", ours, theirs)
     ours, theirs = (
-        {name: f"{tensor.dtype} {list(tensor.shape)}" for name, tensor in policy.tensors.items()}
-        for policy in (first, second)
+        {name: f"{tensor.dtype} {list(tensor.shape)}" for name, tensor in bundle.tensors.items()}
+        for bundle in (first, second)
     )
     yield from _by_key("tensor", ours, theirs)
     change = largest_weight_change(first, second)
@@ -84,8 +84,8 @@ def _flat(values: Mapping[str, object], before: str = "") -> dict[str, str]:
     return found
 
 
-def _envelope(policy: Policy) -> dict[str, str]:
-    bounds = zip(policy.features, policy.envelope.low, policy.envelope.high, strict=True)
+def _envelope(bundle: Bundle) -> dict[str, str]:
+    bounds = zip(bundle.features, bundle.envelope.low, bundle.envelope.high, strict=True)
     return {spec: f"{low:.4g} to {high:.4g}" for spec, low, high in bounds}
 
 

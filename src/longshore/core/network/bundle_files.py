@@ -13,19 +13,19 @@ import msgspec
 import numpy as np
 
 from longshore.core.arrays.features import feature_hash, names_of
-from longshore.core.network.bundle import Envelope, Interval, Policy, PolicyFacts, Weight, check_policy
+from longshore.core.network.bundle import Bundle, BundleFacts, Envelope, Interval, Weight, check_bundle
 from longshore.core.network.model_card import render_card
 from longshore.core.network.weights import read_weights, write_weights
 from longshore.core.words.errors import InputError
 
-__all__ = ["Envelope", "Interval", "Policy", "Weight", "read_bundle", "write_bundle"]
+__all__ = ["Bundle", "Envelope", "Interval", "Weight", "read_bundle", "write_bundle"]
 
 FORMAT_VERSION = 1
 POLICY_FILE, WEIGHTS_FILE, CARD_FILE = "policy.json", "weights.safetensors", "README.md"
 MAX_POLICY_BYTES = 1024**2
 
 
-class Document(PolicyFacts, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
+class Document(BundleFacts, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
     """What `policy.json` holds."""
 
     format: Annotated[int, msgspec.Meta(description=f"the version of this format: {FORMAT_VERSION}")] = FORMAT_VERSION
@@ -39,27 +39,27 @@ class _Format(msgspec.Struct):
     format: int
 
 
-def write_bundle(policy: Policy) -> dict[str, bytes]:
+def write_bundle(bundle: Bundle) -> dict[str, bytes]:
     """Return a policy's files by name.
 
     Raises:
         InputError: the policy could not be read back.
     """
-    policy = msgspec.structs.replace(policy, tensors={k: np.asarray(v) for k, v in policy.tensors.items()})
-    check_policy(policy)
-    weights = write_weights(policy.tensors)
+    bundle = msgspec.structs.replace(bundle, tensors={k: np.asarray(v) for k, v in bundle.tensors.items()})
+    check_bundle(bundle)
+    weights = write_weights(bundle.tensors)
     document = Document(
-        **{name: getattr(policy, name) for name in PolicyFacts.__struct_fields__},
-        feature_hash=feature_hash(policy.feature_names),
+        **{name: getattr(bundle, name) for name in BundleFacts.__struct_fields__},
+        feature_hash=feature_hash(bundle.feature_names),
         weights_sha256=hashlib.sha256(weights).hexdigest(),
     )
     text = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
-    files = {POLICY_FILE: text, WEIGHTS_FILE: weights, CARD_FILE: render_card(policy).encode()}
+    files = {POLICY_FILE: text, WEIGHTS_FILE: weights, CARD_FILE: render_card(bundle).encode()}
     read_bundle(files)  # what is written can be read: the limits hold for both
     return files
 
 
-def read_bundle(files: Mapping[str, bytes]) -> Policy:
+def read_bundle(files: Mapping[str, bytes]) -> Bundle:
     """Return the policy of a bundle's files; the model card is for people and is not read.
 
     Raises:
@@ -79,9 +79,10 @@ def read_bundle(files: Mapping[str, bytes]) -> Policy:
             f"`{WEIGHTS_FILE}` is not the file that `{POLICY_FILE}` was written with: their SHA-256 differ",
             "copy the whole bundle again from where it was made; do not mix files of several bundles",
         )
-    policy = Policy(**{name: getattr(document, name) for name in PolicyFacts.__struct_fields__}, tensors=tensors)
-    check_policy(policy)
-    return policy
+    facts = {name: getattr(document, name) for name in BundleFacts.__struct_fields__}
+    bundle = Bundle(**facts, tensors=tensors, version=hashlib.sha256(files[POLICY_FILE]).hexdigest())
+    check_bundle(bundle)
+    return bundle
 
 
 def _read_document(data: bytes) -> Document:

@@ -84,7 +84,7 @@ class Inputs(NamedTuple):
 Tensors = Mapping[str, Array]
 
 
-class Bound(NamedTuple):
+class BoundOp(NamedTuple):
     """An operation with all that is known before it runs: looked up once and not at every decision."""
 
     run: Callable[[list[Array], list[Array], Inputs], Array]
@@ -93,13 +93,17 @@ class Bound(NamedTuple):
     output: str
 
 
-def bind(ops: Sequence[Op], tensors: Tensors) -> tuple[Bound, ...]:
+def bind(ops: Sequence[Op], tensors: Tensors) -> tuple[BoundOp, ...]:
     """Look up what operations run and read."""
-    return tuple(Bound(KINDS[op.kind].run, op.inputs, [tensors[name] for name in op.tensors], op.output) for op in ops)
+    return tuple(
+        BoundOp(KINDS[op.kind].run, op.inputs, [tensors[name] for name in op.tensors], op.output) for op in ops
+    )
 
 
 @without_warnings
-def run(bound: Sequence[Bound], inputs: Inputs, known: Mapping[str, Array] = MappingProxyType({})) -> dict[str, Array]:
+def run(
+    bound: Sequence[BoundOp], inputs: Inputs, known: Mapping[str, Array] = MappingProxyType({})
+) -> dict[str, Array]:
     """Run operations and return every value by name; `score` comes as [nodes].
 
     Values that are `known` are there from the start, for operations that go on from them.

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 
 import msgspec
 
-from longshore.core.network.bundle import Interval, PolicyFacts
+from longshore.core.network.bundle import BundleFacts, Interval
 
 
-def render_card(policy: PolicyFacts) -> str:
+def render_card(bundle: BundleFacts) -> str:
     """Return the card as Markdown."""
     sections = [
-        _front_matter(policy),
-        _head(policy),
-        _training(policy),
-        _results(policy),
-        _limits(policy),
-        _use(policy),
+        _front_matter(bundle),
+        _head(bundle),
+        _training(bundle),
+        _results(bundle),
+        _limits(bundle),
+        _use(bundle),
     ]
     return "\n".join(sections)
 
@@ -39,11 +39,11 @@ def figure_text(figure: float | Interval) -> str:
     return f"{figure:.6g}"
 
 
-def _front_matter(policy: PolicyFacts) -> str:
-    workload = plain(policy.provenance.get("workload", "unknown"))
+def _front_matter(bundle: BundleFacts) -> str:
+    workload = plain(bundle.provenance.get("workload", "unknown"))
     metrics = [
         {"type": name, "value": figure.mean if isinstance(figure, Interval) else figure}
-        for name, figure in policy.metrics.items()
+        for name, figure in bundle.metrics.items()
     ]
     result = {"task": {"type": "reinforcement-learning"}, "dataset": {"name": workload, "type": workload}}
     fields: dict[str, object] = {
@@ -51,47 +51,47 @@ def _front_matter(policy: PolicyFacts) -> str:
         "tags": ["reinforcement-learning", "kubernetes", "scheduling"],
     }
     if metrics:
-        fields["model-index"] = [{"name": policy.name, "results": [result | {"metrics": metrics}]}]
+        fields["model-index"] = [{"name": bundle.name, "results": [result | {"metrics": metrics}]}]
     # JSON is YAML, and quotes whatever needs quotes.
     lines = [f"{name}: {msgspec.json.encode(value).decode()}" for name, value in fields.items()]
     return "\n".join(["---", *lines, "---", ""])
 
 
-def _head(policy: PolicyFacts) -> str:
-    size = "clusters of any size" if policy.num_nodes is None else f"clusters of exactly {policy.num_nodes} nodes"
+def _head(bundle: BundleFacts) -> str:
+    size = "clusters of any size" if bundle.num_nodes is None else f"clusters of exactly {bundle.num_nodes} nodes"
     lines = [
-        f"# {policy.name}",
+        f"# {bundle.name}",
         "",
         f"A longshore policy: it scores the nodes of a Kubernetes cluster for a pod, in {size}.",
         "",
-        f"- **It optimises** `{policy.objective}`.",
-        f"- **It runs behind** the filters `{policy.filters}`: a node that they refuse is never chosen.",
+        f"- **It optimises** `{bundle.objective}`.",
+        f"- **It runs behind** the filters `{bundle.filters}`: a node that they refuse is never chosen.",
     ]
-    if policy.may_defer:
+    if bundle.may_defer:
         lines.append("- **It may leave a pod waiting** although a node has room: where every node scores below 0.")
-    if policy.prior is not None:
-        lines.append(f"- **It corrects** the heuristic `{policy.prior}`: it began as that heuristic.")
-    if policy.preference:
-        weights = ", ".join(f"`{one.term}` {one.weight:g}" for one in policy.preference)
+    if bundle.prior is not None:
+        lines.append(f"- **It corrects** the heuristic `{bundle.prior}`: it began as that heuristic.")
+    if bundle.preference:
+        weights = ", ".join(f"`{one.term}` {one.weight:g}" for one in bundle.preference)
         lines.append(f"- **Its weights can be given at run time**; by default {weights}.")
     return "\n".join([*lines, ""])
 
 
-def _training(policy: PolicyFacts) -> str:
-    rows = [f"| {_cell(name)} | {_cell(plain(value))} |" for name, value in policy.provenance.items()]
+def _training(bundle: BundleFacts) -> str:
+    rows = [f"| {_cell(name)} | {_cell(plain(value))} |" for name, value in bundle.provenance.items()]
     table = ["| what | value |", "|---|---|", *rows] if rows else ["Nothing was recorded."]
     return "\n".join(["## How it was trained", "", *table, ""])
 
 
-def _results(policy: PolicyFacts) -> str:
-    rows = [f"| {_cell(name)} | {figure_text(figure)} |" for name, figure in policy.metrics.items()]
-    has_intervals = any(isinstance(figure, Interval) for figure in policy.metrics.values())
+def _results(bundle: BundleFacts) -> str:
+    rows = [f"| {_cell(name)} | {figure_text(figure)} |" for name, figure in bundle.metrics.items()]
+    has_intervals = any(isinstance(figure, Interval) for figure in bundle.metrics.values())
     table = ["| metric | mean [interval] |" if has_intervals else "| metric | value |", "|---|---|", *rows]
     return "\n".join(["## Results", "", *(table if rows else ["None were recorded."]), ""])
 
 
-def _limits(policy: PolicyFacts) -> str:
-    bounds = zip(policy.features, policy.envelope.low, policy.envelope.high, strict=True)
+def _limits(bundle: BundleFacts) -> str:
+    bounds = zip(bundle.features, bundle.envelope.low, bundle.envelope.high, strict=True)
     return "\n".join(
         [
             "## Limits",
@@ -106,7 +106,7 @@ def _limits(policy: PolicyFacts) -> str:
     )
 
 
-def _use(policy: PolicyFacts) -> str:
+def _use(bundle: BundleFacts) -> str:
     lines = [
         "## How to use it",
         "",
@@ -117,8 +117,8 @@ def _use(policy: PolicyFacts) -> str:
         "longshore models verify DIR",
         "longshore compare --policies kube-default,DIR",
     ]
-    if policy.preference:
-        first = policy.preference[0].term
+    if bundle.preference:
+        first = bundle.preference[0].term
         lines.append(f"longshore compare --policies kube-default,DIR@{first}=1")
     return "\n".join([*lines, "```", ""])
 

@@ -1,7 +1,8 @@
 """Every error that longshore raises on purpose, in one tree.
 
     LongshoreError                 exit 1   base: something failed
-    ├── ComponentMissingError      exit 1   a program or package that is not on this machine
+    ├── ComponentMissingError      exit 1   a program or built file that is not on this machine
+    ├── ExtraMissingError          exit 1   a package that an extra of longshore provides
     └── InputError                 exit 2   what the caller gave us is wrong
         ├── UnknownNameError                a name that is in no table
         ├── QuantityError                   a Kubernetes quantity that does not parse
@@ -39,12 +40,23 @@ class LongshoreError(Exception):
 
 
 class ComponentMissingError(LongshoreError):
-    """A program, package or built file that the work needs is not on this machine."""
+    """A program or built file that the work needs is not on this machine."""
 
     def __init__(self, component: str, provided_by: str) -> None:
         super().__init__(f"`{component}` is missing on this machine", f"`{provided_by}` provides it")
         self.component = component
         self.provided_by = provided_by
+
+
+class ExtraMissingError(LongshoreError):
+    """A package that the work needs is not installed; an extra of longshore provides it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"`{package}` is not installed; it comes with longshore's extra `{extra}`: pip install 'longshore[{extra}]'"
+        )
+        self.package = package
+        self.extra = extra
 
 
 class InputError(LongshoreError):

@@ -7,7 +7,7 @@ from longshore.core.words.labels import Labels
 from longshore.core.words.pod import ResourceNanos
 
 MAX_DEVICES = 64
-"""The most GPU devices of a node: with many more, the exact sums of `core.fragmentation` would leave int64."""
+"""The most GPU devices of a node: with many more, the exact sums of `arrays.fragmentation` would leave int64."""
 
 
 class Taint(NamedTuple):

@@ -1,6 +1,6 @@
 """The pod: what it asks for, where it may go, what others may think of it.
 
-Every type is hashable. Two pods with equal `PodSpec`s are of one class and are compiled once (`core.encode`).
+Every type is hashable. Two pods with equal `PodSpec`s are of one class and are compiled once (`arrays.encode`).
 """
 
 from dataclasses import dataclass, field
@@ -177,11 +177,21 @@ class Pod:
     """Which of the node's devices it holds, where that is known."""
     unmodelled: tuple[str, ...] = ()
     """Fields in use that no filter reads (`filters.unsupported` says what follows from that)."""
+    # What follows is read of running pods, by preemption; it says nothing about where a pod may go.
+    started: float = field(default=0.0, compare=False)
+    """When it started, in seconds since 1970; the time of the decision for one that has not."""
+    is_being_preempted: bool = field(default=False, compare=False)
+    """It is terminating because a scheduler preempted it."""
 
     @property
     def namespace(self) -> str:
         """The pod's namespace."""
         return self.spec.namespace
+
+    @property
+    def importance(self) -> tuple[int, float]:
+        """Sorts the more important first: by priority, then who has run longer."""
+        return -self.priority, self.started
 
     @property
     def key(self) -> str:

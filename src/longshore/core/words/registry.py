@@ -13,6 +13,7 @@ from importlib import metadata
 from typing import Any
 
 from longshore.core.words.errors import LongshoreError, UnknownNameError
+from longshore.core.words.extras import missing_extra
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,9 @@ class Registry:
         try:
             return importlib.import_module(module_name)
         except ModuleNotFoundError as error:
+            missing = missing_extra(error)
+            if missing is not None:
+                raise missing from error
             raise LongshoreError(
                 f"{self.kind} `{name}` needs the module `{error.name}`, which is not installed",
                 f"install the package that provides `{error.name}`, or {self._correction(name)}",

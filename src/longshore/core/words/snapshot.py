@@ -1,4 +1,4 @@
-"""A cluster at one moment, by names: the host-side state type. `core.encode` turns it into arrays."""
+"""A cluster at one moment, by names: the host-side state type. `arrays.encode` turns it into arrays."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

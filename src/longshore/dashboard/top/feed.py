@@ -17,7 +17,7 @@ from longshore.dashboard.top.scheduler import SchedulerState, parse_metrics
 from longshore.kube.cache import Cache
 from longshore.kube.client import Client
 from longshore.kube.identity import Identity
-from longshore.kube.reflector import Batch, Reflector, run_reflectors
+from longshore.kube.reflector import Reflector, WatchBatch, run_reflectors
 from longshore.kube.resources import NODES, PODS
 from longshore.store.reader import DecisionReader
 from longshore.telemetry.file import FileSource
@@ -108,7 +108,7 @@ class Feed:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: WatchBatch) -> None:
         """Take a batch of one resource's events."""
         # Placements are what happens after the first list: a later list only catches up with what was missed.
         is_history = not self._cache.is_synced(batch.resource.kind)

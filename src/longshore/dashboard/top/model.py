@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from longshore.core.words.decision import Decision
 from longshore.core.words.node import Node, NodeReadings
 from longshore.core.words.resources import CPU, MEMORY, PODS, amount, pod_requests
 from longshore.kube.cache import Change, NodeChange, PodChange
-from longshore.store.records import DecisionRecord
 
 KEPT_EVENTS = 1000
 """So many of the newest placements are kept."""
@@ -96,7 +96,7 @@ class PlacementEvent:
     scheduler: str = ""
     message: str = ""
     """Why a pod waits."""
-    decision: DecisionRecord | None = None
+    decision: Decision | None = None
     """What the decision log says about it."""
 
 
@@ -170,7 +170,7 @@ class Board:
         known = (row for name in self._readings if (row := self._rows.get(name)) is not None and row.is_there)
         return len(self._readings) - sum(1 for _ in known)
 
-    def add_decisions(self, records: Iterable[DecisionRecord]) -> None:
+    def add_decisions(self, records: Iterable[Decision]) -> None:
         """Put what the decision log says beside the placements that it is about."""
         by_pod = {(record.pod, record.pod_uid): record for record in records}
         if not by_pod:
@@ -318,7 +318,7 @@ class Board:
         self.events.appendleft(event)
 
 
-def _is_about(record: DecisionRecord, event: PlacementEvent) -> bool:
+def _is_about(record: Decision, event: PlacementEvent) -> bool:
     if event.kind is EventKind.PLACED:
         return record.node == event.node
     return event.kind is EventKind.WAITS and record.node is None

@@ -14,11 +14,11 @@ from longshore.core.words.trace import Create, Trace
 from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, NotFound
 from longshore.live import api
+from longshore.live.kwok import NODES_PATH
+from longshore.live.local_clusters import is_local
 from longshore.live.workload import objects
 from longshore.live.workload.objects import Ground
-from longshore.live.workload.plan import Plan
-from longshore_lab.cluster import cluster_names, find
-from longshore_lab.cluster.nodes import NODES_PATH
+from longshore.live.workload.plan import WorkloadPlan
 
 PREFIX = "longshore-workload"
 NAMESPACES = "/api/v1/namespaces"
@@ -55,21 +55,15 @@ class _List(msgspec.Struct):
     items: list[_Item]
 
 
-def is_lab(client: Client) -> bool:
-    """Say whether the cluster is one of `longshore cluster`, in which KWOK looks after nodes."""
-    server = client.identity.server.rstrip("/")
-    return any(find(name).server == server for name in cluster_names())
-
-
-async def settle(client: Client, trace: Trace, plan: Plan, wishes: Wishes) -> Ground:
+async def settle(client: Client, trace: Trace, plan: WorkloadPlan, wishes: Wishes) -> Ground:
     """Make namespaces, services, priorities and, where wanted, nodes; if that fails, take them away again.
 
     Raises:
         InputError: nodes are wanted in a cluster that has no KWOK.
         ApiError: the cluster refuses.
     """
-    lab = is_lab(client)
-    if wishes.makes_nodes and not lab:
+    has_kwok = is_local(client.identity.server.rstrip("/"))
+    if wishes.makes_nodes and not has_kwok:
         raise InputError(
             f"got `--make-nodes` for `{client.identity.server}`, which is no cluster of `longshore cluster up`",
             "nodes are made by KWOK, which runs there; leave it out to use the nodes that the cluster has",
@@ -78,9 +72,9 @@ async def settle(client: Client, trace: Trace, plan: Plan, wishes: Wishes) -> Gr
     if not there and not wishes.makes_nodes:
         raise InputError(
             "the cluster has no nodes",
-            "`--make-nodes` makes the workload's own" if lab else "add nodes to the cluster before its pods",
+            "`--make-nodes` makes the workload's own" if has_kwok else "add nodes to the cluster before its pods",
         )
-    image = wishes.image or (objects.LAB_IMAGE if lab else objects.PAUSE_IMAGE)
+    image = wishes.image or (objects.LAB_IMAGE if has_kwok else objects.PAUSE_IMAGE)
     nodes = _names_for([node.name for node in trace.nodes], there) if wishes.makes_nodes else {}
     ground = Ground("", wishes.scheduler_name, image, nodes, selects_nodes=wishes.makes_nodes and bool(there))
     ground = await _claim_namespace(client, ground, wishes)
@@ -170,7 +164,7 @@ async def _claim_namespace(client: Client, ground: Ground, wishes: Wishes) -> Gr
     raise LongshoreError(f"all namespaces from `{base}` to `{base}-{_MOST_TRIES - 1}` are taken")
 
 
-async def _furnish(client: Client, trace: Trace, plan: Plan, ground: Ground) -> None:
+async def _furnish(client: Client, trace: Trace, plan: WorkloadPlan, ground: Ground) -> None:
     labels = {word.name: word for word in trace.namespaces}
     spaces = [name for name in _spaces(trace) if name != "default"]
     words = [labels.get(name, Namespace(name)) for name in spaces]

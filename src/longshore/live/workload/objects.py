@@ -14,11 +14,12 @@ from longshore.core.words.node import Node
 from longshore.core.words.pod import AffinityTerm, Pod, PodSpec, WeightedAffinityTerm
 from longshore.core.words.snapshot import Controller, Namespace, Service
 from longshore.kube import manifest, manifest_selectors
+from longshore.live.kwok import kwok_annotations, kwok_status
 from longshore.workloads.apps import HASH_LABEL
-from longshore_lab.cluster.nodes import kwok_nodes
-from longshore_lab.cluster.reset import MANAGED_BY, WORKLOAD
-from longshore_lab.cluster.state import ClusterOptions
 
+MANAGED_BY = "app.kubernetes.io/managed-by"
+WORKLOAD = "longshore-workload"
+"""The value of that label on everything that a workload makes; `longshore cluster reset` deletes by it."""
 RUN_LABEL = "longshore.dev/workload"
 """On the nodes that a workload makes: its namespace. Where the cluster has other nodes, its pods select it."""
 LAB_IMAGE = "longshore.dev/pause:1"
@@ -107,11 +108,9 @@ def node(ground: Ground, word: Node) -> Object:
     name = ground.nodes[word.name]
     labels = {**dict(word.labels), HOSTNAME_KEY: name, RUN_LABEL: ground.namespace}
     written = manifest.node(replace(word, name=name, labels=freeze(labels)))
-    healthy = kwok_nodes(ClusterOptions(nodes=1))[0]
-    addresses = [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}]
     written["metadata"]["labels"] |= _own_label()
-    written["metadata"]["annotations"] = written["metadata"].get("annotations", {}) | healthy["metadata"]["annotations"]
-    written["status"] = healthy["status"] | {"addresses": addresses} | written["status"]
+    written["metadata"]["annotations"] = written["metadata"].get("annotations", {}) | kwok_annotations()
+    written["status"] = kwok_status(name) | written["status"]
     return written
 
 

@@ -44,7 +44,7 @@ Home = tuple[str, Owner]
 
 
 @dataclass(frozen=True)
-class Plan:
+class WorkloadPlan:
     """What is to be done, and what is there before it."""
 
     actions: tuple[Action, ...]
@@ -55,7 +55,7 @@ class Plan:
     """What is not done, in sentences."""
 
 
-def make_plan(trace: Trace, *, has_own_nodes: bool, shows_latency: bool, has_deployments: bool = True) -> Plan:
+def make_plan(trace: Trace, *, has_own_nodes: bool, shows_latency: bool, has_deployments: bool = True) -> WorkloadPlan:
     """Say what is to be done for a trace.
 
     Args:
@@ -71,7 +71,7 @@ def make_plan(trace: Trace, *, has_own_nodes: bool, shows_latency: bool, has_dep
     actions = tuple(_actions(events, names))
     bare = {_home(action.pod) for action in actions if isinstance(action, Create)}
     stand_ins = (_stand_in(controllers[home]) for home in bare if home in controllers)
-    return Plan(
+    return WorkloadPlan(
         actions=actions,
         services=(*trace.services, *sorted(one for one in stand_ins if one is not None)),
         selectors={names[home]: controllers[home] for home in homes},

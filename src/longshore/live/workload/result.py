@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from longshore.core.words.trace import Create
 from longshore.evaluation.series import Series, number_or_none
-from longshore.live.recording import Bound
+from longshore.live.recording import PodBound
 from longshore.live.replay import Waits, replay, waiting_seconds
 from longshore.live.workload.run import Observed
 
@@ -54,6 +54,6 @@ def make_result(
         waits=waiting_seconds(observed.recording, speed),
         speed=speed,
         created=len(created),
-        never_bound=len(created - {one.pod for one in happened if isinstance(one, Bound)}),
+        never_bound=len(created - {one.pod for one in happened if isinstance(one, PodBound)}),
         observed=observed,
     )

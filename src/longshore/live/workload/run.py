@@ -13,14 +13,14 @@ from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain,
 from longshore.kube import annotations
 from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, NotFound
-from longshore.kube.reflector import Batch, Reflector, run_reflectors
-from longshore.live.recording import WATCHED, Bound, Recorder, Recording, Scope
+from longshore.kube.reflector import Reflector, WatchBatch, run_reflectors
+from longshore.live.kwok import NODES_PATH
+from longshore.live.recording import WATCHED, PodBound, Recorder, Recording, Scope
 from longshore.live.workload import objects
 from longshore.live.workload.ground import NAMESPACES, Wishes, clear, node_names, settle
 from longshore.live.workload.objects import Ground
-from longshore.live.workload.plan import Action, DropDeployment, Plan, SetReplicas, make_plan
+from longshore.live.workload.plan import Action, DropDeployment, SetReplicas, WorkloadPlan, make_plan
 from longshore.live.workload.readings_file import REFRESH_SECONDS, write_readings
-from longshore_lab.cluster.nodes import NODES_PATH
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces"
 MERGE = "application/merge-patch+json"
@@ -45,7 +45,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOptions:
     """How a trace is run."""
 
     wishes: Wishes
@@ -73,7 +73,7 @@ class Observed:
 async def run_workload(
     client: Client,
     trace: Trace,
-    run: Run,
+    run: RunOptions,
     *,
     stop: asyncio.Event,
     show: Callable[[Progress], None] = lambda _: None,
@@ -97,7 +97,7 @@ async def run_workload(
 class _Player:
     """Plays a plan."""
 
-    def __init__(self, client: Client, trace: Trace, plan: Plan, ground: Ground, run: Run) -> None:
+    def __init__(self, client: Client, trace: Trace, plan: WorkloadPlan, ground: Ground, run: RunOptions) -> None:
         self._client, self._trace, self._plan, self._ground, self._run = client, trace, plan, ground, run
         spaces = {event.pod.namespace for event in trace.events if isinstance(event, Create)} | {"default"}
         nodes = frozenset(ground.nodes.values()) if ground.nodes else None
@@ -120,7 +120,7 @@ class _Player:
         """Return the time of the trace."""
         return (time.monotonic() - self._started) * self._run.speed
 
-    def _deliver(self, batch: Batch) -> None:
+    def _deliver(self, batch: WatchBatch) -> None:
         self._recorder.take(batch, self._now())
         if self._recorder.is_synced():
             self._synced.set()
@@ -196,7 +196,7 @@ class _Player:
         """Note when pods that were bound meanwhile have to leave."""
         happened = self._recorder.happened
         for one in happened[self._num_seen :]:
-            if isinstance(one, Bound) and one.pod in self._lifetimes:
+            if isinstance(one, PodBound) and one.pod in self._lifetimes:
                 heapq.heappush(self._leaving, (one.time + self._lifetimes[one.pod], one.pod))
         self._num_seen = len(happened)
 

@@ -9,8 +9,8 @@ so here the two resources take their place. Its published table needs the rule o
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import used_shares_after
-from longshore.policies.heuristics.base import Heuristic
 
 
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
@@ -19,4 +19,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return -namespace(shares).abs(shares[:, 0] - shares[:, 1])
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

@@ -5,8 +5,8 @@ score = -mean over CPU and memory of (allocatable - requested - request) / alloc
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import used_shares_after
-from longshore.policies.heuristics.base import Heuristic
 
 
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
@@ -14,4 +14,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return used_shares_after(arrays, pod_class).mean(axis=1) - 1.0
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

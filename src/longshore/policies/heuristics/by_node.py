@@ -2,8 +2,8 @@
 
 Such a rule states facts about a pod on a node, from that node alone, and then ranks nodes by their facts; many just
 take the first fact as the score. This is upstream's split of a score from its normalisation. Facts depend on a pod's
-class and on what runs on the node, so that after a placement only one node's are new: that is what makes
-`simulator.filling` quick. Written once, they serve one pod on all nodes, and all classes of pods on one node.
+class and on what runs on the node, so that after a placement only one node's are new, and a simulator that fills
+clusters need not look at the others. Written once, they serve one pod on all nodes, and all classes on one node.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from longshore.core.arrays.choose import TIE_TOLERANCE
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.gpu import Take
 from longshore.core.arrays.ops import Array, namespace
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 
 Facts = Callable[[ClusterArrays, Array, Take], Array]
 """(arrays, pod class, what it takes from the GPUs) -> [facts, nodes], float. The class is one for all nodes, or, where
@@ -63,8 +63,8 @@ class ByNode:
 
 def by_node(
     facts: Facts, rank: Rank = first_fact, *, picks_device: bool = False, tie_tolerance: float = TIE_TOLERANCE
-) -> Heuristic:
-    """Return such a rule as a heuristic."""
+) -> Policy:
+    """Return such a rule as a policy."""
     rule = ByNode(facts, rank, picks_device)
     devices = rule.devices if picks_device else gpu.best_fit
-    return Heuristic(score=rule.score, devices=devices, by_node=rule, tie_tolerance=tie_tolerance)
+    return Policy(score=rule.score, devices=devices, by_node=rule, tie_tolerance=tie_tolerance)

@@ -26,4 +26,4 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     return score.astype(float)[None]
 
 
-HEURISTIC = by_node(facts)
+POLICY = by_node(facts)

@@ -10,8 +10,8 @@ below 2^53, so that float64 holds it exactly.
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import WORST_READING, known_or_worst
-from longshore.policies.heuristics.base import Heuristic
 
 _LATENCY_BITS, _POD_BITS = 31, 20
 _MOST_MICROSECONDS = (1 << _LATENCY_BITS) - 1
@@ -32,4 +32,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return (tier << (_LATENCY_BITS + _POD_BITS)) + (pods << _LATENCY_BITS) + speed
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

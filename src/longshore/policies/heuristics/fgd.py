@@ -1,7 +1,7 @@
 """The node and GPU where fragmentation grows least: Fragmentation Gradient Descent (USENIX ATC'23).
 
 score = ⌊100·sigmoid((F before - F after) / 1000)⌋, where F is the expected milli-GPU of the node that typical pods
-could not use (`core.fragmentation`). A share of a GPU is tried on every device that fits; the device with the best
+could not use (`arrays.fragmentation`). A share of a GPU is tried on every device that fits; the device with the best
 score takes it, the first of equals. Whole GPUs are taken in order, the first idle ones.
 
 The cut to integers matters, since most scores are ties. So the exponential, in which NumPy and JAX differ by a bit,
@@ -42,4 +42,4 @@ def score_of(gain: Array) -> Array:
     return score.astype(xp.float64)
 
 
-HEURISTIC = by_node(facts, picks_device=True)
+POLICY = by_node(facts, picks_device=True)

@@ -1,7 +1,7 @@
 """FGD, and among its many ties the node where typical pods can still use the most.
 
 score = FGD's score (0..99) + ties by how little the placement takes of the potential that it leaves idle:
-U = idle GPU - what typical pods could use of it (`core.fragmentation.potential`), which asks how many such pods still
+U = idle GPU - what typical pods could use of it (`arrays.fragmentation.potential`), which asks how many such pods still
 fit where FGD asks whether one does. Ties that remain go to the lowest name, as ever.
 """
 
@@ -28,4 +28,4 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     return fgd.facts(arrays, pod_class, take) + fall[None] / _MOST_MILLI
 
 
-HEURISTIC = by_node(facts, picks_device=True)
+POLICY = by_node(facts, picks_device=True)

@@ -5,7 +5,7 @@ score = 0 on every node: ties go to the lowest name.
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 
 
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
@@ -14,4 +14,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return xp.zeros(feasible.shape, xp.int64)
 
 
-HEURISTIC = Heuristic(score=score, is_order_dependent=True)
+POLICY = Policy(score=score, is_order_dependent=True)

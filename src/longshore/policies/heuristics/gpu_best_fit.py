@@ -37,4 +37,4 @@ def rank(facts: Array, feasible: Array, _arrays: ClusterArrays) -> Array:
     return xp.where(highest > lowest, 100 * (raw - lowest) // xp.maximum(highest - lowest, 1), 0)
 
 
-HEURISTIC = by_node(facts, rank)
+POLICY = by_node(facts, rank)

@@ -30,4 +30,4 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     return xp.where(take.milli > 0, packed, 0).astype(float)[None]
 
 
-HEURISTIC = by_node(facts)
+POLICY = by_node(facts)

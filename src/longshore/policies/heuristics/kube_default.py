@@ -6,7 +6,7 @@ score = Σ weight · normalised score, all in integers; every plugin is compared
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.policies.plugins import (
     balanced_allocation,
     image_locality,
@@ -39,4 +39,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return total
 
 
-HEURISTIC = Heuristic(score, has_random_ties=True)
+POLICY = Policy(score, has_random_ties=True)

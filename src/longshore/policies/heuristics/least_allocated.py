@@ -6,7 +6,7 @@ with upstream's defaults (100m CPU, 200 MiB for a container that names none), 0 
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.policies.plugins.allocation import least_allocated_score
 
 
@@ -15,4 +15,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return least_allocated_score(arrays, pod_class)
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

@@ -7,7 +7,7 @@ nodes stay on.
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.power import added_watts
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 
 
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
@@ -15,4 +15,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return -added_watts(arrays, pod_class)
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

@@ -5,8 +5,8 @@ score = -latency in ms, as last measured. A node without a reading comes after a
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import known_or_worst
-from longshore.policies.heuristics.base import Heuristic
 
 
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
@@ -14,4 +14,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return -known_or_worst(arrays.readings.latency_ms, arrays.readings.latency_known)
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

@@ -6,7 +6,7 @@ defaults (100m CPU, 200 MiB for a container that names none), at most 100 per re
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.policies.plugins.allocation import most_allocated_score
 
 
@@ -15,4 +15,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return most_allocated_score(arrays, pod_class)
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

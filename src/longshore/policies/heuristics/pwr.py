@@ -1,7 +1,7 @@
 """The node where the pod adds the fewest watts, alone or mixed with FGD: PWR (CCGrid'25).
 
-Watts are by PWR's model of GPU nodes (`core.power.pwr_node_watts`), in which idle nodes stay on. score = -watts added,
-from the most to the fewest over the feasible nodes as ⌊0..100⌋; a mix is share·that + (1000 - share)·FGD's score. The
+Watts are by PWR's model of GPU nodes (`pwr_node_watts`), in which idle nodes stay on. score = -watts added, from the
+most to the fewest over the feasible nodes as ⌊0..100⌋; a mix is share·that + (1000 - share)·FGD's score. The
 GPU inside a node is the one that FGD takes.
 """
 
@@ -11,9 +11,9 @@ from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.gpu import Take
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import pwr_node_watts
+from longshore.policies.base import Policy
 from longshore.policies.heuristics import fgd
 from longshore.policies.heuristics.amounts import cpu_millis_wanted
-from longshore.policies.heuristics.base import Heuristic
 from longshore.policies.heuristics.by_node import by_node
 
 _BEYOND = 1e9
@@ -41,10 +41,10 @@ def _rank(of_watts: int) -> Callable[[Array, Array, ClusterArrays], Array]:
     return rank
 
 
-def _mix(of_watts: int) -> Heuristic:
+def _mix(of_watts: int) -> Policy:
     return by_node(facts, _rank(of_watts), picks_device=True)
 
 
-HEURISTIC = _mix(1000)
+POLICY = _mix(1000)
 HALF = _mix(500)
 FIFTH = _mix(200)

@@ -7,7 +7,7 @@ goes to a random device that fits, as in the Random policy of FGD's tables; whol
 from longshore.core.arrays import gpu
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, hash_uint32, namespace
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 
 _FIRST_DEVICE = 1 << 24
 """Devices are numbered from beyond all nodes, so that none is drawn with the number that drew its node."""
@@ -32,4 +32,4 @@ def devices(arrays: ClusterArrays, pod_class: Array) -> Array:
     return gpu.take_in_order(preference, usable, milli, count)
 
 
-HEURISTIC = Heuristic(score=score, devices=devices, is_order_dependent=True)
+POLICY = Policy(score=score, devices=devices, is_order_dependent=True)

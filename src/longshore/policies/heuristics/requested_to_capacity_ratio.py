@@ -7,7 +7,7 @@ resource that scores 0 is left out of it.
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.policies.plugins.allocation import requested_to_capacity_ratio_score
 
 
@@ -16,4 +16,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return requested_to_capacity_ratio_score(arrays, pod_class)
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

@@ -6,7 +6,7 @@ lowest name comes first.
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 
 
 def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
@@ -18,4 +18,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return -((rank - last_rank - 1) % rank.shape[0])
 
 
-HEURISTIC = Heuristic(score=score, is_order_dependent=True)
+POLICY = Policy(score=score, is_order_dependent=True)

@@ -10,8 +10,8 @@ to nodes without metrics; here the score stays a fraction, a request counts once
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import CPU_COLUMN
+from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import cpu_millis_wanted
-from longshore.policies.heuristics.base import Heuristic
 
 TARGET_PERCENT = 40.0
 """The plugin's own default; its advice is 10 below the load that one wants."""
@@ -30,4 +30,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return xp.where(percent <= TARGET_PERCENT, rising, xp.maximum(falling, 0.0))
 
 
-HEURISTIC = Heuristic(score=score)
+POLICY = Policy(score=score)

@@ -6,7 +6,7 @@ from longshore.policies.plugins.base import ScorePlugin
 
 
 def raw(arrays: ClusterArrays, pod_class: Array, _feasible: Array) -> Array:
-    """Score 0..100; compiled per class, since images change with nodes only (`core.static`)."""
+    """Score 0..100; compiled per class, since images change with nodes only (`arrays.static`)."""
     return arrays.tables.weights[arrays.classes.image_weight[pod_class]]
 
 

@@ -14,11 +14,11 @@ import jax.numpy as jnp
 
 from longshore.agents.base import Learner, LearnerState, Seen, Segment
 from longshore.agents.networks.base import Blueprint
-from longshore.core.arrays import gpu
+from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
 from longshore.objectives.base import Transition
 from longshore.objectives.weighted import Weighted
-from longshore.policies.heuristics.base import Devices, Heuristic
+from longshore.policies.base import Policy, Score, choose_node
 from longshore.policies.inputs import policy_inputs
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.rollout import cpu_variance
@@ -32,6 +32,11 @@ DEFER_REWARD = -1.0
 NO_GUIDE = -1
 
 
+def _nothing(_cluster: ClusterArrays, _pod_class: Array, _feasible: Array) -> Array:
+    """Stand in for the scores of a policy whose scores are computed elsewhere."""
+    raise AssertionError("this policy is never asked for scores")
+
+
 @dataclass(frozen=True)
 class Task:
     """What is to be learnt, as far as it shapes the compiled program."""
@@ -40,10 +45,10 @@ class Task:
     features: tuple[str, ...]
     filters: tuple[str, ...]
     has_node_events: bool
-    prior: Heuristic | None = None
-    """The heuristic that is corrected."""
-    guide: Heuristic | None = None
-    """The heuristic that is followed or cloned."""
+    prior: Policy | None = None
+    """The policy that is corrected."""
+    guide: Policy | None = None
+    """The policy that is followed or cloned."""
     has_dial: bool = False
     """The terms' weights are part of what the policy is told."""
     limit: Limit | NoLimit = NO_LIMIT
@@ -51,15 +56,10 @@ class Task:
     may_defer: bool = False
     """The policy may leave a pod waiting that could be placed."""
 
-    @property
-    def devices(self) -> Devices:
-        """Which GPUs of a node a pod takes: as the heuristic says that is corrected."""
-        return gpu.best_fit if self.prior is None else self.prior.devices
-
-    @property
-    def has_random_ties(self) -> bool:
-        """Ties are broken at random: only as the heuristic does that is corrected."""
-        return self.prior is not None and self.prior.has_random_ties
+    def policy(self, score: Score = _nothing) -> Policy:
+        """Return a policy with these scores; what they leave open is decided as the corrected policy decides it."""
+        prior = Policy(_nothing) if self.prior is None else self.prior
+        return Policy(score, devices=prior.devices, has_random_ties=prior.has_random_ties, may_defer=self.may_defer)
 
 
 class Bank(NamedTuple):
@@ -168,8 +168,7 @@ def _observe(task: Task, params: SimParams, recorded: Array, env: Env) -> tuple[
     guide = recorded[situation.event.pod]
     guide = jnp.where((guide >= 0) & feasible[jnp.maximum(guide, 0)], guide, NO_GUIDE)
     if task.guide is not None:
-        scores = task.guide.score(cluster, situation.pod_class, feasible)
-        guide = task.guide.choose(cluster, scores, feasible)
+        guide = choose_node(task.guide, cluster, situation.pod_class, feasible, wants_devices=False).node
     seen = Seen(inputs, feasible & is_decision, is_decision, jnp.where(is_decision, guide, NO_GUIDE).astype(jnp.int32))
     return env._replace(state=state), situation, seen
 
@@ -179,7 +178,7 @@ def _carry_out(
 ) -> tuple[Env, Array, Array, Stepped]:
     scale, multiplier = price
     target = jnp.maximum(action, 0)
-    devices = task.devices(situation.cluster, situation.pod_class)[target]
+    devices = task.policy().devices(situation.cluster, situation.pod_class)[target]
     latency_ms = env.state.latency_ms
     state, outcome = act(params, env.state, situation, action, devices, has_node_events=task.has_node_events)
     before = with_latency(situation.cluster, latency_ms)

@@ -3,17 +3,18 @@
 This is how training selects and how populations compete; what a bundle is worth in the end is said by `evaluation`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from longshore.core.arrays.choose import choose
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
-from longshore.core.network.forward import SCORE, Op, Tensors, forward
+from longshore.core.network.forward import SCORE, Inputs, Op, Tensors, forward
 from longshore.objectives.base import Transition
+from longshore.policies.base import Policy, choose_node
 from longshore.policies.inputs import policy_inputs
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState
@@ -38,22 +39,21 @@ class Judged(NamedTuple):
     high: Array  # [features] float32
 
 
-class Greedy(NamedTuple):
-    """A policy as it is without exploring, its tensors as data."""
+def greedy_policy(task: Task, ops: Sequence[Op], tensors: Tensors, preference: Array) -> Policy:
+    """Return a policy as it is without exploring; its tensors are data, so that one program serves many.
 
-    task: Task
-    ops: Sequence[Op]
-    """Those that the scores depend on."""
-    tensors: Tensors
-    preference: Array  # [terms] float32; the dial's setting
+    Args:
+        task: what it was trained for.
+        ops: those that the scores depend on.
+        tensors: of the policy.
+        preference: the dial's setting [terms].
+    """
 
-    def decide(self, cluster: ClusterArrays, pod_class: Array, feasible: Array) -> tuple[Array, Array, Array]:
-        """Return what was seen [nodes, features], the node (-1 = none) and the milli of each GPU [devices]."""
-        task = self.task
-        inputs = policy_inputs(cluster, pod_class, feasible, task.features, task.prior, self.preference)
-        scores = forward(self.ops, self.tensors, inputs)[SCORE]
-        node = choose(cluster, scores, feasible, has_random_ties=task.has_random_ties, may_defer=task.may_defer)
-        return inputs.rows, node, task.devices(cluster, pod_class)[jnp.maximum(node, 0)]
+    def score(cluster: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
+        inputs = policy_inputs(cluster, pod_class, feasible, task.features, task.prior, preference)
+        return forward(ops, tensors, inputs)[SCORE]
+
+    return task.policy(score)
 
 
 class _Course(NamedTuple):
@@ -98,7 +98,7 @@ def judge_all(
         return _begin(task, params)
 
     def go_on(tensors: Tensors, params: SimParams, preference: Array, course: _Course) -> _Course:
-        return _go_on(Greedy(task, ops, tensors, preference), params, course)
+        return _go_on(task, partial(forward, ops, tensors), params, preference, course)
 
     for axes in reversed(over):
         begin, go_on = mapped(begin, axes), mapped(go_on, (*axes, 0))
@@ -129,13 +129,21 @@ def _begin(task: Task, params: SimParams) -> _Course:
     return _Course(initial(params), nothing, jnp.zeros((), bool))
 
 
-def _go_on(policy: Greedy, params: SimParams, course: _Course) -> _Course:
+def _go_on(
+    task: Task,
+    network: Callable[[Inputs], Mapping[str, Array]],
+    params: SimParams,
+    preference: Array,
+    course: _Course,
+) -> _Course:
     """Play one event. A trace that is over may go on, while others are not: nothing counts any more."""
-    task, so_far, counts = policy.task, course.judged, ~course.is_over
+    so_far, counts = course.judged, ~course.is_over
     state, seen = look(task.filters, params, course.state)
-    rows, node, devices = policy.decide(seen.cluster, seen.pod_class, seen.feasible)
-    target = jnp.maximum(node, 0)
-    after, outcome = act(params, state, seen, node, devices, has_node_events=task.has_node_events)
+    inputs = policy_inputs(seen.cluster, seen.pod_class, seen.feasible, task.features, task.prior, preference)
+    scores = network(inputs)[SCORE]
+    choice = choose_node(task.policy(), seen.cluster, seen.pod_class, seen.feasible, scores=scores)
+    target = jnp.maximum(choice.node, 0)
+    after, outcome = act(params, state, seen, choice.node, choice.devices, has_node_events=task.has_node_events)
     before = with_latency(seen.cluster, state.latency_ms)
     step = Transition(before, before._replace(state=after.cluster), seen.pod_class, target)
     is_placed = counts & (outcome.node >= 0)
@@ -147,8 +155,8 @@ def _go_on(policy: Greedy, params: SimParams, course: _Course) -> _Course:
         so_far.placed + is_placed,
         so_far.decided + is_decision,
         so_far.created + (counts & (seen.event.kind == Kind.CREATE)),
-        jnp.minimum(so_far.low, jnp.where(counted, rows, jnp.inf).min(axis=0)),
-        jnp.maximum(so_far.high, jnp.where(counted, rows, -jnp.inf).max(axis=0)),
+        jnp.minimum(so_far.low, jnp.where(counted, inputs.rows, jnp.inf).min(axis=0)),
+        jnp.maximum(so_far.high, jnp.where(counted, inputs.rows, -jnp.inf).max(axis=0)),
     )
     is_over = (seen.event.kind == Kind.IDLE) | (is_placed & task.objective.ends_episode(step))
     return _Course(after, judged, course.is_over | is_over)

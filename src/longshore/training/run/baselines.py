@@ -11,7 +11,7 @@ import numpy as np
 from longshore.filters import UPSTREAM
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.policies import REGISTRY
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.simulator.params import Compiled
 from longshore.simulator.play import play
 from longshore.simulator.reference import Reference
@@ -30,7 +30,7 @@ def baseline_returns(plan: Plan) -> dict[str, float]:
     They run behind `upstream`, as in every comparison: what they would do in kube-scheduler's place.
     """
     names = dict.fromkeys([*BASELINES, *(name for name in (plan.prior, plan.guide) if name in REGISTRY.names())])
-    heuristics: list[Heuristic] = [REGISTRY.load(name) for name in names]
+    heuristics: list[Policy] = [REGISTRY.load(name) for name in names]
     source = TraceSource(build_workload(plan.workload, plan.workload_config), plan.lag_seconds)
     compiled = [source.compiled(SELECTION_SEED + number) for number in range(plan.selection_traces)]
     objective = parse_objective(plan.objective)
@@ -41,12 +41,12 @@ def baseline_returns(plan: Plan) -> dict[str, float]:
     return dict(zip(names, returns, strict=True))
 
 
-def _by_twin(compiled: Sequence[Compiled], heuristic: Heuristic, objective: Weighted, lag_seconds: float) -> float:
+def _by_twin(compiled: Sequence[Compiled], heuristic: Policy, objective: Weighted, lag_seconds: float) -> float:
     twins = [Reference(one, heuristic, UPSTREAM, lag_seconds, objective) for one in compiled]
     return sum(step.reward for twin in twins for step in twin.play()) / len(compiled)
 
 
-def _compiled(compiled: Sequence[Compiled], heuristics: Sequence[Heuristic], objective: Weighted) -> list[float]:
+def _compiled(compiled: Sequence[Compiled], heuristics: Sequence[Policy], objective: Weighted) -> list[float]:
     measured = play(compiled, heuristics, objective, filters=UPSTREAM)
     found: list[float] = np.asarray(measured.reward).sum(axis=2).mean(axis=1).tolist()
     return found

@@ -5,6 +5,7 @@ done again, with the same result. While it runs it may report how far it is, and
 JAX: a worker has its settings before the job's own modules are read.
 """
 
+import importlib
 import os
 import socket
 import threading
@@ -13,7 +14,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Protocol
 
 from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
-from longshore.training.optional import optional_package
 
 Values = dict[str, Any]
 """What goes into a job and comes out of it: what JSON can say, and bytes."""
@@ -141,7 +141,7 @@ class RayEngine:
     def __init__(
         self, address: str = "auto", *, jobs: int | None = None, cpus_per_job: float = 1.0, gpus_per_job: float = 0.0
     ) -> None:
-        self._ray = optional_package("ray", "ray")
+        self._ray = importlib.import_module("ray")
         self._is_ours = not self._ray.is_initialized()
         if self._is_ours:
             _connect(self._ray, address)
@@ -230,7 +230,7 @@ def _run_job(pickled: bytes, values: Values, ticket: int, mailbox: Any, settings
     """Run a job in a worker."""
     for name, value in settings.items():
         os.environ.setdefault(name, value)
-    ray = optional_package("ray", "ray")
+    ray = importlib.import_module("ray")
 
     def report(step: int, value: float) -> bool:
         if mailbox is None:

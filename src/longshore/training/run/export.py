@@ -15,7 +15,7 @@ import numpy as np
 from longshore import __version__
 from longshore.core.arrays.features import feature_specs
 from longshore.core.arrays.ops import Array
-from longshore.core.network.bundle import Envelope, Interval, Policy, Weight
+from longshore.core.network.bundle import Bundle, Envelope, Interval, Weight
 from longshore.core.network.bundle_files import POLICY_FILE, write_bundle
 from longshore.core.network.forward import needed, tensor_names
 from longshore.core.words.errors import LongshoreError
@@ -53,7 +53,7 @@ def best_tensors(prepared: Prepared, state: TrainState) -> dict[str, np.ndarray[
     return {name: np.asarray(state.best[name][best_seed(state)]) for name in names}
 
 
-def make_policy(
+def make_bundle(
     prepared: Prepared,
     state: TrainState,
     *,
@@ -62,7 +62,7 @@ def make_policy(
     device: str,
     baselines: Mapping[str, float],
     envelope: Callable[[Mapping[str, Array]], Envelope],
-) -> Policy:
+) -> Bundle:
     """Return the best policy of a run; `envelope` is what `compile_envelope` gave."""
     task, blueprint = prepared.program.task, prepared.program.blueprint
     trained = best_tensors(prepared, state)
@@ -72,7 +72,7 @@ def make_policy(
     returns = np.asarray(state.best_return)
     metrics: dict[str, float | Interval] = {"selection_return": float(returns[best_seed(state)])}
     metrics |= {f"selection_return_{baseline}": value for baseline, value in baselines.items()}
-    return Policy(
+    return Bundle(
         name=name,
         features=feature_specs(task.features),
         ops=needed(blueprint.ops),
@@ -89,12 +89,12 @@ def make_policy(
     )
 
 
-def write_policy(folder: Path, policy: Policy) -> None:
+def write_beside(folder: Path, bundle: Bundle) -> None:
     """Write a bundle's files into a folder that may hold other things too, such as the run's own.
 
     The file that makes it a bundle comes last, and it has the digest of the weights: no mixture of two is ever read.
     """
-    files = write_bundle(policy)
+    files = write_bundle(bundle)
     for name in sorted(files, key=lambda name: name == POLICY_FILE):
         write_whole(folder / name, files[name])
 

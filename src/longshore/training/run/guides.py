@@ -21,7 +21,7 @@ from longshore.evaluation.optimum_beam import placements_found
 from longshore.evaluation.optimum_dp import best_placements, make_table
 from longshore.objectives.weighted import Weighted
 from longshore.policies import REGISTRY as POLICIES
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.simulator.params import Compiled
 from longshore.training.run.plan import Plan
 
@@ -37,7 +37,7 @@ class _Line(msgspec.Struct, frozen=True):
     node: str | None
 
 
-def find_guide(name: str) -> Heuristic | None:
+def find_guide(name: str) -> Policy | None:
     """Return the heuristic of that name; None if there is no guide or it is a recorded one.
 
     Raises:
@@ -48,7 +48,7 @@ def find_guide(name: str) -> Heuristic | None:
     if name not in POLICIES.names():
         known = [*POLICIES.names(), OPTIMUM]
         raise UnknownNameError("guide (a heuristic, `optimum`, or a file of decisions)", name, known)
-    found: Heuristic = POLICIES.load(name)
+    found: Policy = POLICIES.load(name)
     return found
 
 

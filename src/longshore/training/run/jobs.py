@@ -1,7 +1,7 @@
 """Trainings as jobs: a plan in, returns and tensors out; and whole runs made of such jobs.
 
-What `training.run` does with one program in this process, with checkpoints, is done here by several workers without:
-a training whose worker died begins again, and gives the same result.
+What `run.loop` does with one program in this process, with checkpoints, is done here by several workers without: a
+training whose worker died begins again, and gives the same result.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ from longshore.training.run.checkpoint import write_whole
 from longshore.training.run.engine import Engine, Report, Values, Watch, run_all
 from longshore.training.run.guides import pinned
 from longshore.training.run.logs import JsonLines, make_record
-from longshore.training.run.loop import FOLDER, PLAN_FILE, Result, check_folder
+from longshore.training.run.loop import FOLDER, PLAN_FILE, TrainingResult, check_folder
 from longshore.training.run.plan import Plan, read_plan
 from longshore.training.run.population import with_engine
 from longshore.training.run.prepare import Prepared, prepare
@@ -109,8 +109,8 @@ def train_on_engine(
     overwrite: bool = False,
     device: str | None = None,
     watch: Watch | None = None,
-) -> Result:
-    """Train on an engine's workers and write a bundle to `out`, as `training.run.train` does in this process.
+) -> TrainingResult:
+    """Train on an engine's workers and write a bundle to `out`, as `training.run.loop.train` does in this process.
 
     A learner of whole traces spreads each generation over the workers; others train each seed as a job. `watch` is told
     the number of the seed (0 for populations), the chunk and the worth after every chunk.
@@ -135,7 +135,7 @@ def train_on_engine(
         write_whole(out / FOLDER / PLAN_FILE, _json(plan.to_json()))
         _write_log(out / FOLDER, plan, results, baselines)
         seconds = max(one["seconds"] for one in results)
-        policy = export.make_policy(
+        bundle = export.make_bundle(
             prepared,
             state,
             name=out.resolve().name,
@@ -144,9 +144,9 @@ def train_on_engine(
             baselines=baselines,
             envelope=export.compile_envelope(prepared, state),
         )
-    export.write_policy(out, policy)
+    export.write_beside(out, bundle)
     returns = tuple(np.asarray(state.best_return).tolist())
-    return Result(plan, out, policy, returns, baselines, int(np.asarray(state.decided).min()), seconds)
+    return TrainingResult(plan, out, bundle, returns, baselines, int(np.asarray(state.decided).min()), seconds)
 
 
 def joined(results: Sequence[Values]) -> TrainState:

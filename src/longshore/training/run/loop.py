@@ -17,7 +17,7 @@ import jax
 import msgspec
 import numpy as np
 
-from longshore.core.network.bundle import Policy
+from longshore.core.network.bundle import Bundle
 from longshore.core.words.errors import InputError, LongshoreError
 from longshore.policies.bundle_folder import is_bundle
 from longshore.training.program.chunk import TrainState
@@ -58,12 +58,12 @@ class Report(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result:
+class TrainingResult:
     """What came of a run."""
 
     plan: Plan
     out: Path
-    policy: Policy | None
+    bundle: Bundle | None
     """None = it was stopped before its end."""
     returns: tuple[float, ...]
     """Each seed's best return on the selection traces."""
@@ -76,7 +76,7 @@ class Result:
     @property
     def best_return(self) -> float:
         """That of the policy that is kept; with a limit it need not be the largest."""
-        kept = None if self.policy is None else self.policy.metrics["selection_return"]
+        kept = None if self.bundle is None else self.bundle.metrics["selection_return"]
         return kept if isinstance(kept, float) else max(self.returns)
 
 
@@ -99,7 +99,7 @@ def train(
     device: str | None = None,
     sinks: Sequence[OpenSink] = (),
     watchers: Watchers | None = None,
-) -> Result:
+) -> TrainingResult:
     """Train, and write a bundle to `out`.
 
     Args:
@@ -132,9 +132,9 @@ def train(
         run.begin(resume)
         envelope = beside.submit(aside, export.compile_envelope, prepared, run.shapes)
         run.go_on(baselines.result, sinks)
-        policy = None
+        bundle = None
         if run.is_finished:
-            policy = export.make_policy(
+            bundle = export.make_bundle(
                 prepared,
                 run.state,
                 name=out.resolve().name,
@@ -143,9 +143,9 @@ def train(
                 baselines=baselines.result(),
                 envelope=envelope.result(),
             )
-            export.write_policy(out, policy)
+            export.write_beside(out, bundle)
         returns = tuple(np.asarray(run.state.best_return).tolist())
-        return Result(plan, out, policy, returns, baselines.result(), run.decided, run.seconds)
+        return TrainingResult(plan, out, bundle, returns, baselines.result(), run.decided, run.seconds)
 
 
 def _on_device(device: jax.Device) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from longshore.core.arrays.ops import Array
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.policies import REGISTRY as POLICIES
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.simulator.play import stack
 from longshore.simulator.source import TraceSource
 from longshore.training.program.chunk import Data, Program
@@ -154,10 +154,10 @@ def _length(learner: Learner | Population) -> tuple[int, int]:
     return max(round(learner.steps / per_update), 1), learner.steps
 
 
-def _heuristic(name: str) -> Heuristic | None:
+def _heuristic(name: str) -> Policy | None:
     if not name:
         return None
-    found: Heuristic = POLICIES.load(name)
+    found: Policy = POLICIES.load(name)
     return found
 
 

@@ -16,7 +16,7 @@ from longshore.core.arrays.ops import Array, hash_uint32
 from longshore.core.words.errors import InputError
 from longshore.objectives.base import Transition, never_ends
 from longshore.objectives.weighted import Weighted
-from longshore.policies.heuristics.base import Heuristic
+from longshore.policies.base import Policy
 from longshore.simulator.params import Compiled
 from longshore.simulator.reference import Reference
 
@@ -68,7 +68,7 @@ def probe(compiled: Sequence[Compiled], objective: Weighted, filters: tuple[str,
     per_trace = max(MOST_DECISIONS // len(compiled), 50)
     for one in compiled:
         lag = float(one.params.lag_seconds)
-        twin = Reference(one, Heuristic(watcher.score), filters, lag, watcher)
+        twin = Reference(one, Policy(watcher.score), filters, lag, watcher)
         wanted = len(watcher.rewards) + per_trace
         for step in twin.play():
             if len(watcher.rewards) >= wanted or (step.is_decision and len(watcher.rewards) >= MOST_DECISIONS):

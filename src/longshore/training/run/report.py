@@ -18,9 +18,9 @@ from longshore.simulator.params import Compiled, Kind, SimParams
 from longshore.simulator.play import stack
 from longshore.simulator.rollout import Measured, rollout
 from longshore.simulator.state import SimState
-from longshore.simulator.transition import Decide, Program, initial
+from longshore.simulator.transition import Program, initial
 from longshore.training.program.experience import Task
-from longshore.training.program.greedy import Greedy
+from longshore.training.program.greedy import greedy_policy
 
 _CHUNK = 256
 # Measurements of one pass over the traces may take this much memory.
@@ -57,14 +57,10 @@ def _measured(
     dial = jnp.zeros(0, jnp.float32) if preference is None else jnp.asarray(preference, jnp.float32)
     ops = needed(blueprint.ops)
 
-    def decide_with(tensors: dict[str, Array]) -> Decide:
-        policy = Greedy(task, ops, tensors, dial)
-        return lambda cluster, pod_class, feasible: policy.decide(cluster, pod_class, feasible)[1:]
-
     @jax.jit
     @jax.vmap
     def run(tensors: dict[str, Array], states: SimState) -> tuple[SimState, Measured]:
-        program = Program(decide_with(tensors), task.filters, task.has_node_events)
+        program = Program(greedy_policy(task, ops, tensors, dial), task.filters, task.has_node_events)
 
         def one(params: SimParams, state: SimState) -> tuple[SimState, Measured]:
             return rollout(program, task.objective, params, state, _CHUNK)

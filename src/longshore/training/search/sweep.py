@@ -6,6 +6,7 @@ stopped goes on, and `optuna-dashboard` shows it.
 """
 
 import dataclasses
+import importlib
 import math
 import threading
 from collections.abc import Callable
@@ -17,11 +18,10 @@ import msgspec
 
 from longshore.core.words.errors import InputError, LongshoreError
 from longshore.policies.bundle_folder import is_bundle
-from longshore.training.optional import optional_package
 from longshore.training.run.checkpoint import plan_differences, write_whole
 from longshore.training.run.engine import Engine, Finished, LocalEngine
 from longshore.training.run.jobs import train_job
-from longshore.training.run.loop import Result, Watchers, stored_plan, train
+from longshore.training.run.loop import TrainingResult, Watchers, stored_plan, train
 from longshore.training.run.plan import Plan, read_plan
 from longshore.training.run.prepare import prepare
 from longshore.training.search.space import Space
@@ -115,7 +115,7 @@ def sweep(
     return Swept(out, tuple(found), best, plan, _importances(space, study))
 
 
-def train_best(swept: Swept, *, device: str | None = None, watchers: Watchers | None = None) -> Result | None:
+def train_best(swept: Swept, *, device: str | None = None, watchers: Watchers | None = None) -> TrainingResult | None:
     """Train the best plan again, now into a bundle in `best`: the same policy comes out, with all that is known of it.
 
     Returns:
@@ -132,7 +132,7 @@ class _Search:
 
     def __init__(self, space: Space, study: Any, engine: Engine, device: str | None, tell: Told) -> None:
         self._space, self._study, self._engine, self._device, self._tell = space, study, engine, device, tell
-        self._optuna = optional_package("optuna", "sweep")
+        self._optuna = importlib.import_module("optuna")
         self._running: dict[int, Any] = {}
         self._pruned: set[int] = set()
         self._reported: dict[int, int] = {}
@@ -204,7 +204,7 @@ class _Search:
 
 def _open_study(space: Space, out: Path, seed: int, *, is_parallel: bool) -> Any:
     """Open the sweep's file, or begin it."""
-    optuna = optional_package("optuna", "sweep")
+    optuna = importlib.import_module("optuna")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     path = out / STUDY_FILE
     if out.exists() and not out.is_dir():
@@ -300,7 +300,7 @@ def _importances(space: Space, study: Any) -> dict[str, float]:
 
     Trials that were ended early count by what they had reached: without them only good ones would be compared.
     """
-    optuna = optional_package("optuna", "sweep")
+    optuna = importlib.import_module("optuna")
     known = optuna.create_study(direction="maximize")
     for one in study.trials:
         if one.state.is_finished() and one.value is not None and math.isfinite(one.value):

@@ -17,10 +17,10 @@ from longshore_studies.openb.commands.table_text import render_churn, render_fgd
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from longshore.deciding.decide import Chooser
+    from longshore.policies.base import Policy
     from longshore_studies.openb.tables.batch_bounds import Bounds
     from longshore_studies.openb.tables.openb import Nodes, Pods
-    from longshore_studies.openb.tables.runs import Batch
+    from longshore_studies.openb.tables.runs import SeededRuns
 
 _MOST_SEEDS = 1000
 _SEEDS = 1 << 32
@@ -70,7 +70,7 @@ def fgd(
     from longshore_studies.openb.tables.levels import published as read_published
     from longshore_studies.openb.tables.runs import draw, play_all
 
-    choosers, numbers = find_choosers(policies), parse_seeds(seeds)
+    found, numbers = find_policies(policies), parse_seeds(seeds)
     nodes, lists = read_data(data, traces, nodes_scale)
     if published is None and nodes_scale == 1 and (data.resolve().parent / "fgd_expected").is_dir():
         published = data.resolve().parent / "fgd_expected"
@@ -78,8 +78,8 @@ def fgd(
     with stages() as tell:
         tell("arrivals", 0, len(lists))
         batches = draw(nodes, lists, numbers, ratio)
-        total = len(batches) * len(choosers)
-        rows = play_all(batches, choosers, allocation_row, lambda done: tell("runs", done, total))
+        total = len(batches) * len(found)
+        rows = play_all(batches, found, allocation_row, lambda done: tell("runs", done, total))
         limits = _by_trace(tell, batches, lambda batch: allocation_bounds(batch, LEVELS)) if bounds else {}
     payload = {"rows": [row.to_json() | _bound(limits, row.trace) for row in rows]}
     emit(json_mode, payload, lambda: render_fgd(rows, beside, limits))
@@ -101,13 +101,13 @@ def pwr(
     from longshore_studies.openb.tables.pwr import LEVELS, power_row
     from longshore_studies.openb.tables.runs import draw, play_all
 
-    choosers, numbers = find_choosers(policies), parse_seeds(seeds)
+    found, numbers = find_policies(policies), parse_seeds(seeds)
     nodes, lists = read_data(data, traces, nodes_scale)
     with stages() as tell:
         tell("arrivals", 0, len(lists))
         batches = draw(nodes, lists, numbers, ratio)
-        total = len(batches) * len(choosers)
-        rows = play_all(batches, choosers, power_row, lambda done: tell("runs", done, total))
+        total = len(batches) * len(found)
+        rows = play_all(batches, found, power_row, lambda done: tell("runs", done, total))
         limits = _by_trace(tell, batches, lambda batch: power_bounds(batch, LEVELS)) if bounds else {}
     payload = {"rows": [row.to_json() | _bound(limits, row.trace) for row in rows]}
     emit(json_mode, payload, lambda: render_pwr(rows, limits))
@@ -130,18 +130,18 @@ def churn(
     from longshore_studies.openb.tables.churn import churn_row, with_departures
     from longshore_studies.openb.tables.runs import play_all
 
-    choosers, numbers, peaks = find_choosers(policies), parse_seeds(seeds), parse_loads(loads)
+    found, numbers, peaks = find_policies(policies), parse_seeds(seeds), parse_loads(loads)
     nodes, lists = read_data(data, traces, nodes_scale)
     if traces is None:
         lists = {trace: pods for trace, pods in lists.items() if pods.created is not None} or lists
     with stages() as tell:
         tell("departures", 0, len(lists))
         cases = {case.batch: case for case in with_departures(nodes, lists, numbers, peaks)}
-        total = len(cases) * len(choosers)
+        total = len(cases) * len(found)
         rows = play_all(
             list(cases),
-            choosers,
-            lambda batch, chooser, played: churn_row(cases[batch], chooser, played),
+            found,
+            lambda batch, policy, played: churn_row(cases[batch], policy, played),
             lambda done: tell("runs", done, total),
         )
     emit(json_mode, {"rows": [row.to_json() for row in rows]}, lambda: render_churn(rows))
@@ -159,13 +159,13 @@ def speed(
     _prepare_jax()
     from longshore_studies.openb.tables.speed import measure
 
-    choosers, numbers = find_choosers(policies), parse_seeds(seeds)
+    found, numbers = find_policies(policies), parse_seeds(seeds)
     nodes, lists = read_data(data, traces, 1.0)
     rows = []
     with stages() as tell:
         for done, (trace, list_) in enumerate(lists.items()):
             tell("traces", done, len(lists))
-            rows += [measure(trace, nodes, list_, numbers, chooser, pods) for chooser in choosers]
+            rows += [measure(trace, nodes, list_, numbers, policy, pods) for policy in found]
     payload = {"rows": [row._asdict() for row in rows]}
     emit(json_mode, payload, lambda: render_speed(rows))
 
@@ -178,8 +178,8 @@ def _prepare_jax() -> None:
 
 def _by_trace(
     tell: "Callable[[str, int, int], None]",
-    batches: "Sequence[Batch]",
-    bound: "Callable[[Batch], Bounds]",
+    batches: "Sequence[SeededRuns]",
+    bound: "Callable[[SeededRuns], Bounds]",
 ) -> "dict[str, Bounds]":
     found = {}
     for done, batch in enumerate(batches):
@@ -194,14 +194,14 @@ def _bound(limits: "Mapping[str, Bounds]", trace: str) -> dict[str, object]:
     return {"bound": {name: {str(level): value for level, value in by.items()} for name, by in limits[trace].items()}}
 
 
-def find_choosers(policies: str) -> "list[Chooser]":
+def find_policies(policies: str) -> "list[Policy]":
     """Look all policies up."""
-    from longshore.deciding.choosers import find_chooser
+    from longshore.deciding.find import find_policy
 
     names = split_different_names(policies)
     if not names:
         raise InputError("got no policies, expected at least one", "for instance `--policies fgd,gpu-best-fit`")
-    return [find_chooser(name) for name in names]
+    return [find_policy(name) for name in names]
 
 
 def read_data(folder: Path, traces: str | None, scale: float) -> "tuple[Nodes, dict[str, Pods]]":

@@ -17,7 +17,7 @@ from longshore_studies.openb.tables import bounds
 from longshore_studies.openb.tables.bounds import Demand, Supply
 from longshore_studies.openb.tables.gate_bounds import gate_of, most_allocated_with_gate
 from longshore_studies.openb.tables.levels import is_at_level
-from longshore_studies.openb.tables.runs import WORKERS, Batch
+from longshore_studies.openb.tables.runs import WORKERS, SeededRuns
 
 FORCED_PERCENT = range(90, 0, -10)
 """The bound on allocation is for policies that place all pods up to a level: the highest of these where that is
@@ -28,7 +28,7 @@ possible."""
 class BatchBounds:
     """Bounds for one pod list and its seeds."""
 
-    batch: Batch
+    batch: SeededRuns
 
     @cached_property
     def supply(self) -> Supply:
@@ -133,7 +133,7 @@ Bounds = dict[str, dict[int, float]]
 """By measure and level; levels without a bound are left out."""
 
 
-def allocation_bounds(batch: Batch, levels: Iterable[int]) -> Bounds:
+def allocation_bounds(batch: SeededRuns, levels: Iterable[int]) -> Bounds:
     """Return the bounds on allocation, and up to which percent of demand all pods must have been placed for them.
 
     At the last level there is a closer one, too, for policies that turn none away that fits.
@@ -150,7 +150,7 @@ def allocation_bounds(batch: Batch, levels: Iterable[int]) -> Bounds:
     }
 
 
-def power_bounds(batch: Batch, levels: Iterable[int]) -> Bounds:
+def power_bounds(batch: SeededRuns, levels: Iterable[int]) -> Bounds:
     """Return the bounds on watts and nodes."""
     found = BatchBounds(batch)
     bounded: dict[str, Callable[[int], float | None]] = {

@@ -158,7 +158,7 @@ def fewest_nodes(supply: Supply, demand: Demand) -> float:
 
 
 def least_watts(supply: Supply, demand: Demand, *, idle_off: bool = False) -> float:
-    """Return a lower bound on what the cluster draws with the forced pods placed, by PWR's model (`core.arrays.power`).
+    """Return a lower bound on what the cluster draws with the forced pods placed, by PWR's model (`arrays.power`).
 
     Args:
         supply: the nodes.

@@ -18,11 +18,11 @@ import numpy as np
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.power import pwr_node_watts
 from longshore.core.words.errors import InputError
-from longshore.deciding.decide import Chooser
+from longshore.policies.base import Policy
 from longshore_studies.openb.tables.arrivals import arrivals
 from longshore_studies.openb.tables.fgd import Mean
 from longshore_studies.openb.tables.openb import Nodes, Pods
-from longshore_studies.openb.tables.runs import Batch, Played, Run, alike
+from longshore_studies.openb.tables.runs import Played, SeededRun, SeededRuns, alike
 
 MEASURES = ("node_hours", "kwh", "kwh_idle_off", "pods_without_room", "gpu_hours_without_room")
 _SECONDS_PER_HOUR = 3600.0
@@ -35,7 +35,7 @@ _HALVINGS = 40
 class Case:
     """A pod list at one load."""
 
-    batch: Batch
+    batch: SeededRuns
     peak_percent: float
     """The most that is asked for at a time, of the cluster's GPUs."""
     time_factor: float
@@ -83,14 +83,16 @@ def with_departures(
         InputError: a list without times, or a load that it cannot reach.
     """
     compressed: dict[str, _Timed] = {}
-    runs: dict[str, list[Run]] = {}
+    runs: dict[str, list[SeededRun]] = {}
     for trace, pods in lists.items():
         ranks = [arrivals(pods, nodes, seed).node_rank for seed in seeds]
         for peak in peaks:
             timed = _compressed(trace, pods, nodes.gpu_capacity_milli, peak)
             key = f"{trace} at {peak:g} %"
             compressed[key] = timed
-            runs[key] = [Run(seed, timed.pod, timed.is_arrival, rank) for seed, rank in zip(seeds, ranks, strict=True)]
+            runs[key] = [
+                SeededRun(seed, timed.pod, timed.is_arrival, rank) for seed, rank in zip(seeds, ranks, strict=True)
+            ]
     batches = alike(nodes, {key: lists[timed.trace] for key, timed in compressed.items()}, runs)
     num_pods = max(len(pods.names) for pods in lists.values())
     return tuple(
@@ -167,7 +169,7 @@ def _events(pods: Pods, created: Array, deleted: Array) -> tuple[Array, Array, A
     return pod[order], is_arrival[order], seconds[order]
 
 
-def churn_row(case: Case, chooser: Chooser, played: Played) -> ChurnRow:
+def churn_row(case: Case, policy: Policy, played: Played) -> ChurnRow:
     """Measure what a policy's cluster costs."""
     batch, pods = case.batch, case.batch.problem.pods
     idle_watts = float(pwr_node_watts(batch.problem.arrays).sum())
@@ -192,7 +194,7 @@ def churn_row(case: Case, chooser: Chooser, played: Played) -> ChurnRow:
         )
     return ChurnRow(
         trace=batch.trace,
-        policy=chooser.name,
+        policy=policy.name,
         seeds=batch.seeds,
         peak_percent=case.peak_percent,
         time_factor=case.time_factor,

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from longshore.core.arrays.ops import Array
-from longshore.deciding.decide import Chooser
+from longshore.policies.base import Policy
 from longshore_studies.openb.tables.levels import allocation_percent
-from longshore_studies.openb.tables.runs import Batch, Played
+from longshore_studies.openb.tables.runs import Played, SeededRuns
 
 LEVELS = (80, 90, 100, 130)
 """Percent of the cluster's GPUs that have been asked for."""
@@ -54,7 +54,7 @@ def _rounded(mean: Mean) -> dict[str, float]:
     return {"mean": round(mean.mean, 4), "sd": round(mean.sd, 4)}
 
 
-def allocation_row(batch: Batch, chooser: Chooser, played: Played, levels: Sequence[int] = LEVELS) -> AllocationRow:
+def allocation_row(batch: SeededRuns, policy: Policy, played: Played, levels: Sequence[int] = LEVELS) -> AllocationRow:
     """Measure what a policy has allocated."""
     capacity = batch.problem.nodes.gpu_capacity_milli
     by_run = [
@@ -64,7 +64,7 @@ def allocation_row(batch: Batch, chooser: Chooser, played: Played, levels: Seque
     by_seed = {level: tuple(one[level] for one in by_run) for level in levels if all(level in one for one in by_run)}
     return AllocationRow(
         trace=batch.trace,
-        policy=chooser.name,
+        policy=policy.name,
         seeds=batch.seeds,
         allocation_percent={level: Mean.of(np.array(values)) for level, values in by_seed.items()},
         refusals=0,

@@ -1,6 +1,6 @@
 """The table of PWR (CCGrid'25): what a GPU cluster draws, accepts and keeps busy as demand grows.
 
-Watts are by PWR's model of GPU nodes (`core.power`), once with idle nodes left on, as it was published, and once with
+Watts are by PWR's model of GPU nodes (`arrays.power`), once with idle nodes left on, as it was published, and once with
 nodes without pods switched off. Acceptance is the GPU that is allocated, of what was asked for. Active are the nodes
 that have a pod.
 """
@@ -12,11 +12,11 @@ import numpy as np
 
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.power import pwr_node_watts
-from longshore.deciding.decide import Chooser
-from longshore_studies.openb.filling import Outcome
+from longshore.policies.base import Policy
+from longshore_studies.openb.filling import Filled
 from longshore_studies.openb.tables.fgd import Mean
 from longshore_studies.openb.tables.levels import means_at_levels
-from longshore_studies.openb.tables.runs import Batch, Played
+from longshore_studies.openb.tables.runs import Played, SeededRuns
 
 LEVELS = (20, 50, 80, 90, 100)
 """Percent of the cluster's GPUs that have been asked for."""
@@ -50,7 +50,7 @@ class PowerRow(NamedTuple):
         }
 
 
-def power_row(batch: Batch, chooser: Chooser, played: Played, levels: Sequence[int] = LEVELS) -> PowerRow:
+def power_row(batch: SeededRuns, policy: Policy, played: Played, levels: Sequence[int] = LEVELS) -> PowerRow:
     """Measure what a policy's cluster draws, accepts and keeps busy."""
     capacity = batch.problem.nodes.gpu_capacity_milli
     idle_watts = float(pwr_node_watts(batch.problem.arrays).sum())
@@ -61,7 +61,7 @@ def power_row(batch: Batch, chooser: Chooser, played: Played, levels: Sequence[i
             by_measure[name].append(means_at_levels(values, arrived, capacity, levels))
     return PowerRow(
         trace=batch.trace,
-        policy=chooser.name,
+        policy=policy.name,
         seeds=batch.seeds,
         measures={name: _over_seeds(runs, levels) for name, runs in by_measure.items()},
         refusals=0,
@@ -69,7 +69,7 @@ def power_row(batch: Batch, chooser: Chooser, played: Played, levels: Sequence[i
     )
 
 
-def _measures(outcome: Outcome, arrived_milli: Array, idle_watts: float) -> tuple[Array, ...]:
+def _measures(outcome: Filled, arrived_milli: Array, idle_watts: float) -> tuple[Array, ...]:
     return (
         (idle_watts + np.cumsum(outcome.watts, dtype=np.float64)) / 1e6,
         np.cumsum(outcome.watts_idle_off, dtype=np.float64) / 1e6,

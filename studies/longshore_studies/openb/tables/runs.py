@@ -12,9 +12,8 @@ import jax
 import numpy as np
 
 from longshore.core.arrays.ops import Array
-from longshore.deciding.decide import Chooser
-from longshore.policies.heuristics.base import Heuristic
-from longshore_studies.openb.filling import Filling, Outcome, fill_all
+from longshore.policies.base import Policy
+from longshore_studies.openb.filling import Filled, Filling, fill_all
 from longshore_studies.openb.tables.arrivals import PUBLISHED_RATIO, arrivals
 from longshore_studies.openb.tables.check import Placements, check_run
 from longshore_studies.openb.tables.openb import Nodes, Pods
@@ -27,7 +26,7 @@ WORKERS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class SeededRun:
     """What happens to a cluster by one seed."""
 
     seed: int
@@ -37,12 +36,12 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class SeededRuns:
     """A pod list, played by several seeds."""
 
     trace: str
     problem: Problem
-    runs: tuple[Run, ...]
+    runs: tuple[SeededRun, ...]
     sizes: Sizes
     num_pods: int = 0
     """Where pods leave again: how many the list has."""
@@ -53,7 +52,7 @@ class Batch:
         filling: Filling = jax.device_put(side_by_side([self._filling_of(run) for run in self.runs], self.sizes))
         return filling
 
-    def _filling_of(self, run: Run) -> Filling:
+    def _filling_of(self, run: SeededRun) -> Filling:
         filling = self.problem.events(run.pod, run.node_rank, run.seed)
         return filling._replace(pod=run.pod.astype(np.int32), is_arrival=run.is_arrival)
 
@@ -74,33 +73,33 @@ class Batch:
 class Played(NamedTuple):
     """What came of a batch under a policy."""
 
-    outcomes: tuple[Outcome, ...]  # by seed; [events]
+    outcomes: tuple[Filled, ...]  # by seed; [events]
     num_without_node: int
     seconds: float  # without compiling
 
 
 def draw(
     nodes: Nodes, lists: Mapping[str, Pods], seeds: Sequence[int], ratio: float = PUBLISHED_RATIO
-) -> tuple[Batch, ...]:
+) -> tuple[SeededRuns, ...]:
     """Draw all lists by all seeds, as the published protocol does; the batches share their compiled programs."""
     runs = {}
     for trace, pods in lists.items():
         drawn = [arrivals(pods, nodes, seed, ratio) for seed in seeds]
         runs[trace] = tuple(
-            Run(seed, one.order, np.ones(len(one.order), bool), one.node_rank)
+            SeededRun(seed, one.order, np.ones(len(one.order), bool), one.node_rank)
             for seed, one in zip(seeds, drawn, strict=True)
         )
     return alike(nodes, lists, runs)
 
 
-def alike(nodes: Nodes, lists: Mapping[str, Pods], runs: Mapping[str, Sequence[Run]]) -> tuple[Batch, ...]:
+def alike(nodes: Nodes, lists: Mapping[str, Pods], runs: Mapping[str, Sequence[SeededRun]]) -> tuple[SeededRuns, ...]:
     """Return the runs of several lists as batches of equal sizes, which share their compiled programs."""
     problems = {trace: Problem(nodes, pods, tuple(lists.values())) for trace, pods in lists.items()}
     sizes = Sizes.of(
         [problem.events(runs[trace][0].pod, runs[trace][0].node_rank) for trace, problem in problems.items()]
     )
     sizes = sizes._replace(events=max(len(run.pod) for several in runs.values() for run in several))
-    return tuple(Batch(trace, problem, tuple(runs[trace]), sizes) for trace, problem in problems.items())
+    return tuple(SeededRuns(trace, problem, tuple(runs[trace]), sizes) for trace, problem in problems.items())
 
 
 class Programs:
@@ -111,7 +110,7 @@ class Programs:
         self._locks: dict[object, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def find(self, policy: Heuristic, filling: Filling, num_shares: int, num_pods: int) -> Any:
+    def find(self, policy: Policy, filling: Filling, num_shares: int, num_pods: int) -> Any:
         """Return the program of `fill_all`; it takes fillings of the same sizes as this one."""
         key = policy, num_shares, num_pods, tuple(part.shape for part in jax.tree.leaves(filling))
         with self._lock:
@@ -126,7 +125,7 @@ _PROGRAMS = Programs()
 """For the whole process: a second table of the same sizes compiles nothing."""
 
 
-def play(batch: Batch, policy: Heuristic) -> Played:
+def play(batch: SeededRuns, policy: Policy) -> Played:
     """Play a batch under a policy.
 
     Raises:
@@ -137,11 +136,11 @@ def play(batch: Batch, policy: Heuristic) -> Played:
     started = time.perf_counter()
     outcome = jax.block_until_ready(program(batch.filling))
     seconds = time.perf_counter() - started
-    host = Outcome(*map(np.asarray, outcome))
+    host = Filled(*map(np.asarray, outcome))
     outcomes = []
     num_without_node = 0
     for index, run in enumerate(batch.runs):
-        mine = Outcome(*[part[index, : len(run.pod)] for part in host])
+        mine = Filled(*[part[index, : len(run.pod)] for part in host])
         outcomes.append(mine)
         # The simulator has its nodes in the order of ties, the lists have them in that of the file.
         node = np.where(mine.node >= 0, np.argsort(run.node_rank)[mine.node], -1)
@@ -151,20 +150,20 @@ def play(batch: Batch, policy: Heuristic) -> Played:
 
 
 def play_all(
-    batches: Sequence[Batch],
-    choosers: Sequence[Chooser],
-    summarise: Callable[[Batch, Chooser, Played], Row],
+    batches: Sequence[SeededRuns],
+    policies: Sequence[Policy],
+    summarise: Callable[[SeededRuns, Policy, Played], Row],
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Row]:
     """Play every batch under every policy, two at a time; rows come back in this order."""
     rows: dict[tuple[int, int], Row] = {}
 
     def one(place: tuple[int, int]) -> None:
-        batch, chooser = batches[place[0]], choosers[place[1]]
-        rows[place] = summarise(batch, chooser, play(batch, chooser.heuristic))
+        batch, policy = batches[place[0]], policies[place[1]]
+        rows[place] = summarise(batch, policy, play(batch, policy))
         progress(len(rows))
 
-    places = [(batch, chooser) for batch in range(len(batches)) for chooser in range(len(choosers))]
+    places = [(batch, policy) for batch in range(len(batches)) for policy in range(len(policies))]
     with ThreadPoolExecutor(WORKERS) as pool:
         waiting = [pool.submit(one, place) for place in places]
         try:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from longshore.deciding.decide import Chooser
+from longshore.policies.base import Policy
 from longshore_studies.openb.tables.openb import Nodes, Pods
 from longshore_studies.openb.tables.plain import play_plainly
 from longshore_studies.openb.tables.runs import draw, play
@@ -25,16 +25,16 @@ class Speed(NamedTuple):
     ratio: float
 
 
-def measure(trace: str, nodes: Nodes, pods: Pods, seeds: Sequence[int], chooser: Chooser, num_plain_pods: int) -> Speed:
+def measure(trace: str, nodes: Nodes, pods: Pods, seeds: Sequence[int], policy: Policy, num_plain_pods: int) -> Speed:
     """Play all seeds side by side, and the beginning of one plainly."""
     batch = draw(nodes, {trace: pods}, seeds)[0]
-    seconds = min(play(batch, chooser.heuristic).seconds for _ in range(_REPEATS))
+    seconds = min(play(batch, policy).seconds for _ in range(_REPEATS))
     run = batch.runs[0]
     num_pods = min(num_plain_pods, len(run.pod))
     plain = []
     for _ in range(_REPEATS):
         started = time.perf_counter()
-        play_plainly(batch.problem, run, chooser.heuristic, num_pods)
+        play_plainly(batch.problem, run, policy, num_pods)
         plain.append(time.perf_counter() - started)
     fast, slow = batch.num_events / seconds, num_pods / min(plain)
-    return Speed(trace, chooser.name, fast, slow, fast / slow)
+    return Speed(trace, policy.name, fast, slow, fast / slow)

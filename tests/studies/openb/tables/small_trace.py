@@ -54,7 +54,7 @@ def write_small_trace(folder: Path, num_nodes: int = 60, num_pods: int = 400) ->
 
 def find_published_data() -> Path | None:
     """Return the folder of the real trace, where there is one with the published results beside it."""
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     for place_ in (os.environ.get("LONGSHORE_OPENB"), root.parent / "shared" / "data" / "openb"):
         if place_ and (Path(place_) / NODE_FILE).exists() and (Path(place_).parent / "fgd_expected").is_dir():
             return Path(place_)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from longshore.core.words.errors import InputError
-from longshore.deciding.choosers import find_chooser
+from longshore.deciding.find import find_policy
 from longshore_studies.openb.tables.churn import Case, churn_row, with_departures
 from longshore_studies.openb.tables.openb import Nodes, Pods
-from longshore_studies.openb.tables.runs import Batch, play
+from longshore_studies.openb.tables.runs import SeededRuns, play
 from studies.openb.tables.small_trace import TRACE
 
 HOUR = 3600.0
@@ -86,7 +86,7 @@ def test_hours_and_watts_are_counted_by_hand() -> None:
     pods = make_pods([HOUR * at for at in created], [HOUR * at for at in (1.0, 2.0, 4.0, 4.0, 5.0)])
     case = case_of(pods)
     case = replace(case, window=(0.0, 4.0))
-    row = churn_row(case, find_chooser("gpu-packing"), play(case.batch, find_chooser("gpu-packing").heuristic))
+    row = churn_row(case, find_policy("gpu-packing"), play(case.batch, find_policy("gpu-packing")))
     node_hours, kwh, kwh_off = (row.measures[name].mean for name in ("node_hours", "kwh", "kwh_idle_off"))
     assert node_hours == pytest.approx(4.0)
     # A node idles at 2 GPUs of 10 W and 2 sockets of 15 W; a pod turns a GPU to 70 W and a socket to 120 W.
@@ -100,15 +100,15 @@ def test_hours_and_watts_are_counted_by_hand() -> None:
 def test_pods_without_room_are_lost() -> None:
     pods = make_pods([0.0] * 5, [HOUR] * 4 + [2 * HOUR])
     case = case_of(pods)
-    row = churn_row(case, find_chooser("gpu-packing"), play(case.batch, find_chooser("gpu-packing").heuristic))
+    row = churn_row(case, find_policy("gpu-packing"), play(case.batch, find_policy("gpu-packing")))
     assert row.measures["pods_without_room"].mean == 1
     assert row.measures["gpu_hours_without_room"].mean == pytest.approx(2.0)
 
 
-def test_a_row_as_json_says_how_time_was_compressed(small_batch: Batch) -> None:
+def test_a_row_as_json_says_how_time_was_compressed(small_batch: SeededRuns) -> None:
     problem = small_batch.problem
     case = with_departures(problem.nodes, {TRACE: problem.pods}, (42, 43), (95.0,))[0]
-    row = churn_row(case, find_chooser("random"), play(case.batch, find_chooser("random").heuristic)).to_json()
+    row = churn_row(case, find_policy("random"), play(case.batch, find_policy("random"))).to_json()
     assert row["peak_percent"] == pytest.approx(95.0, abs=5.0)
     assert row["time_factor"] == round(case.time_factor, 2)
     assert row["kwh"] != row["kwh_idle_off"]

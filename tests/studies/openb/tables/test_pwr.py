@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from longshore.core.arrays.power import CPU_COLUMN, pwr_node_watts
-from longshore.deciding.choosers import find_chooser
+from longshore.deciding.find import find_policy
 from longshore_studies.openb.tables.levels import is_at_level
 from longshore_studies.openb.tables.plain import play_plainly
 from longshore_studies.openb.tables.pwr import LEVELS, MEASURES, power_row
-from longshore_studies.openb.tables.runs import Batch, play
+from longshore_studies.openb.tables.runs import SeededRuns, play
 
 
-def test_measures_are_those_of_the_cluster_at_that_moment(small_batch: Batch) -> None:
+def test_measures_are_those_of_the_cluster_at_that_moment(small_batch: SeededRuns) -> None:
     """At one level, every arrival of it counted anew."""
-    chooser = find_chooser("gpu-packing")
-    played = play(small_batch, chooser.heuristic)
-    row = power_row(small_batch, chooser, played, levels=(100,))
+    policy = find_policy("gpu-packing")
+    played = play(small_batch, policy)
+    row = power_row(small_batch, policy, played, levels=(100,))
     nodes, pods = small_batch.problem.nodes, small_batch.problem.pods
     capacity, empty = nodes.gpu_capacity_milli, small_batch.problem.arrays
     by_seed = []
     for index, run in enumerate(small_batch.runs):
-        node, devices = play_plainly(small_batch.problem, run, chooser.heuristic)
+        node, devices = play_plainly(small_batch.problem, run, policy)
         by_rank = np.argsort(run.node_rank)
         values = []
         arrived = small_batch.arrived_milli(index)
@@ -43,9 +43,9 @@ def test_measures_are_those_of_the_cluster_at_that_moment(small_batch: Batch) ->
         assert row.measures[name][100].mean == pytest.approx(want, rel=1e-6), name
 
 
-def test_a_row_as_json_has_every_measure_at_every_level(small_batch: Batch) -> None:
-    chooser = find_chooser("gpu-packing")
-    row = power_row(small_batch, chooser, play(small_batch, chooser.heuristic)).to_json()
+def test_a_row_as_json_has_every_measure_at_every_level(small_batch: SeededRuns) -> None:
+    policy = find_policy("gpu-packing")
+    row = power_row(small_batch, policy, play(small_batch, policy)).to_json()
     for name in MEASURES:
         by_level = row[name]
         assert isinstance(by_level, dict)

@@ -4,19 +4,19 @@ import pytest
 
 from longshore.core.arrays.encode import encode
 from longshore.core.words.snapshot import Snapshot
-from longshore.deciding.decide import Chooser, decide_all
-from longshore.deciding.outcome import Outcome, outcome
-from longshore.policies import REGISTRY
+from longshore.deciding.decide import decide_all
+from longshore.deciding.find import find_policy
+from longshore.deciding.placement_figures import PlacementFigures, placement_figures
 from support.builders import make_node, make_pod
 
 NEAR = make_node("near").cpu("4").memory("8Gi").power(100.0, 200.0).readings(latency_ms=5.0).build()
 FAR = make_node("far").cpu("4").memory("8Gi").power(100.0, 200.0).readings(latency_ms=80.0).build()
 
 
-def outcome_of(snapshot: Snapshot) -> Outcome:
+def outcome_of(snapshot: Snapshot) -> PlacementFigures:
     start = encode(snapshot)
-    steps = list(decide_all(start, Chooser("worst-fit", REGISTRY.load("worst-fit"))))
-    return outcome(steps[-1][1] if steps else start, [decision for decision, _ in steps])
+    steps = list(decide_all(start, find_policy("worst-fit")))
+    return placement_figures(steps[-1][1] if steps else start, [decision for decision, _ in steps])
 
 
 def test_outcome_counts_pods_nodes_and_watts() -> None:
@@ -35,7 +35,7 @@ def test_outcome_counts_pods_beyond_their_hard_limit() -> None:
 
 
 def test_outcome_of_nothing_is_zero() -> None:
-    assert outcome_of(Snapshot()) == Outcome(0, 0, 0, 0, 0.0, 0.0, 0.0)
+    assert outcome_of(Snapshot()) == PlacementFigures(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 def test_a_node_without_cpu_counts_as_unused() -> None:

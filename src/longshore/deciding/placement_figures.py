@@ -11,7 +11,7 @@ from longshore.core.words.decision import Decision
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlacementFigures:
     """The figures by which runs over the same waiting pods are compared."""
 
     placed: int
@@ -26,12 +26,12 @@ class Outcome:
     watts_idle_off: float
 
 
-def outcome(encoded: Encoded, decisions: Sequence[Decision]) -> Outcome:
+def placement_figures(encoded: Encoded, decisions: Sequence[Decision]) -> PlacementFigures:
     """Sum up decisions; `encoded` is the cluster after the last of them."""
     nodes, state = encoded.arrays.nodes, encoded.arrays.state
     ratio = use_ratio(state.requested[:, CPU_COLUMN], nodes.allocatable[:, CPU_COLUMN])[nodes.is_real]
     num_placed = sum(decision.node is not None for decision in decisions)
-    return Outcome(
+    return PlacementFigures(
         placed=num_placed,
         pending=len(decisions) - num_placed,
         active_nodes=int((state.pod_count > 0).sum()),

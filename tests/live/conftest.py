@@ -1,4 +1,4 @@
-"""Fixtures of the lab's tests."""
+"""Fixtures of the tests of live clusters."""
 
 from support.live_run import live_run
 
