@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+import sys
 import threading
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -91,11 +93,17 @@ async def test_it_can_be_called_where_an_event_loop_runs(kubeconfig: Path) -> No
     assert api.call(kubeconfig, server_of) == "https://127.0.0.1:1"
 
 
+def functions_of_main_thread() -> set[str]:
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
+    return {frame.f_code.co_name for frame, _ in traceback.walk_stack(frame)}
+
+
 def test_work_that_is_interrupted_is_cancelled(kubeconfig: Path) -> None:
     steps: list[str] = []
 
     async def wait(_: Any) -> None:
-        await asyncio.sleep(0.1)  # by then the main thread waits for the result
+        while "result" not in functions_of_main_thread():
+            await asyncio.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         try:
             await asyncio.sleep(60)

@@ -109,7 +109,7 @@ def test_a_locked_file_delays_and_loses_nothing(store: str):
         with locked(store):
             started = time.perf_counter()
             log.add(sample(1))
-            assert time.perf_counter() - started < 0.1
+            assert time.perf_counter() - started < 3  # one that waited for the lock would take until it is given up
             assert not log.flush(timeout_seconds=10)
             assert log.num_dropped == 0
         wait_until(lambda: log.num_written == 2)

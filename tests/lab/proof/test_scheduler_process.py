@@ -12,8 +12,9 @@ from longshore_lab.proof.scheduler_process import SCHEDULES, SchedulerProcess
 
 PROGRAM = f"""
 import os, signal, sys, time
-signal.signal(signal.SIGTERM, lambda *_: (print("ended", flush=True), sys.exit(0)))
-print("{SCHEDULES}", os.environ["LONGSHORE_FAILPOINT"], *sys.argv[2:], flush=True)
+say = lambda *words: os.write(1, (" ".join(words) + "\\n").encode())  # at once, and safe where a signal comes
+signal.signal(signal.SIGTERM, lambda *_: (say("ended"), sys.exit(0)))
+say("{SCHEDULES}", os.environ["LONGSHORE_FAILPOINT"], *sys.argv[2:])
 time.sleep(60)
 """
 

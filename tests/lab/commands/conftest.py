@@ -1,4 +1,4 @@
-"""Fixtures of the commands' tests."""
+"""Fixtures of the tests of the lab's commands."""
 
 from support.live_run import live_run
 
