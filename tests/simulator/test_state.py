@@ -13,7 +13,7 @@ from simulator.traces import random_trace
 
 
 def test_blocks_agree_with_all_pods_after_every_step():
-    program = Program(REGISTRY.load("first-fit"), SETS["upstream+latency"])
+    program = Program((REGISTRY.load("first-fit"),), SETS["upstream+latency"])
     params = jax.tree.map(jnp.asarray, compile_trace(random_trace(3, pods=70)).params)
 
     def body(state, _):

@@ -12,7 +12,7 @@ from longshore.simulator.state import StepTaken
 from longshore.simulator.transition import Program, initial, step
 from support.builders import make_node, make_pod
 
-PROGRAM = Program(REGISTRY.load("first-fit"), SETS["upstream+latency"])
+PROGRAM = Program((REGISTRY.load("first-fit"),), SETS["upstream+latency"])
 TRACES = [0]
 
 

@@ -119,19 +119,15 @@ def _run(
     has_node_events: bool,
 ) -> tuple[SimState, Measured]:
     """Play a chunk of steps: `states` [policies, traces], `params` [traces]."""
-
-    def branch(policy: Policy) -> Callable[[SimParams, SimState], tuple[SimState, Measured]]:
-        program = Program(policy, filters, has_node_events)
-        return jax.vmap(lambda params, state: rollout(program, objective, params, state, _CHUNK))
-
-    branches = [branch(policy) for policy in policies]
+    program = Program(policies, filters, has_node_events)
 
     def under_policy(argument: tuple[Array, SimState]) -> tuple[SimState, Measured]:
-        index, state = argument
-        played: tuple[SimState, Measured] = jax.lax.switch(index, branches, params, state)
-        return played
+        policy, states = argument
+        return jax.vmap(lambda params, state: rollout(program, objective, params, state, _CHUNK, policy))(
+            params, states
+        )
 
-    # Mapped over policies and not batched, so that only the chosen branch runs.
+    # Mapped over policies and not batched, so that only the one that decides is asked.
     played: tuple[SimState, Measured] = jax.lax.map(under_policy, (jnp.arange(len(policies)), states))
     return played
 

@@ -33,12 +33,17 @@ class Measured(NamedTuple):
 
 
 def rollout(
-    program: Program, objective: Objective | None, params: SimParams, state: SimState, length: int
+    program: Program,
+    objective: Objective | None,
+    params: SimParams,
+    state: SimState,
+    length: int,
+    policy: Array | int = 0,
 ) -> tuple[SimState, Measured]:
-    """Play `length` steps; the measurements are stacked along the first axis."""
+    """Play `length` steps under one of the program's policies; the measurements are stacked along the first axis."""
 
     def body(before: SimState, _: None) -> tuple[SimState, Measured]:
-        after, outcome = step(program, params, before)
+        after, outcome = step(program, params, before, policy)
         return after, measure(objective, params, after, outcome)
 
     return jax.lax.scan(body, state, None, length=length)

@@ -1,7 +1,9 @@
 """One step: what happens next, what it changes, and the decision that it asks for."""
 
+from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from longshore import filters
@@ -16,7 +18,8 @@ from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITIN
 class Program(NamedTuple):
     """What shapes the compiled program; everything else is data."""
 
-    policy: Policy
+    policies: tuple[Policy, ...]
+    """Those that may decide; which one does is data."""
     filters: tuple[str, ...] = filters.UPSTREAM
     has_node_events: bool = True
     """False: no node ever fails, drains or joins, and the code for that is left out."""
@@ -69,15 +72,22 @@ class Situation(NamedTuple):
     feasible: Array  # [nodes] bool
 
 
-def step(program: Program, params: SimParams, state: SimState) -> tuple[SimState, StepTaken]:
-    """Play the next event.
+def step(program: Program, params: SimParams, state: SimState, policy: Array | int = 0) -> tuple[SimState, StepTaken]:
+    """Play the next event, `policy` (a row of the program's) being the one that decides.
 
     A step either decides on a pod or changes something else, never both: so the decision is made on the cluster as it
     is, and all changes are written down once, at the end.
     """
     state, seen = look(program.filters, params, state)
-    choice = choose_node(program.policy, seen.cluster, seen.pod_class, seen.feasible)
-    return act(params, state, seen, choice.node, choice.devices, has_node_events=program.has_node_events)
+    # Only the choice differs between policies: the rest of the step is traced and compiled once for all of them.
+    choices = [partial(_choose, one) for one in program.policies]
+    node, devices = choices[0](seen) if len(choices) == 1 else jax.lax.switch(policy, choices, seen)
+    return act(params, state, seen, node, devices, has_node_events=program.has_node_events)
+
+
+def _choose(policy: Policy, seen: Situation) -> tuple[Array, Array]:
+    choice = choose_node(policy, seen.cluster, seen.pod_class, seen.feasible)
+    return choice.node.astype(jnp.int32), choice.devices
 
 
 def look(filter_names: tuple[str, ...], params: SimParams, state: SimState) -> tuple[SimState, Situation]:

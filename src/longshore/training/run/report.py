@@ -60,7 +60,7 @@ def _measured(
     @jax.jit
     @jax.vmap
     def run(tensors: dict[str, Array], states: SimState) -> tuple[SimState, Measured]:
-        program = Program(greedy_policy(task, ops, tensors, dial), task.filters, task.has_node_events)
+        program = Program((greedy_policy(task, ops, tensors, dial),), task.filters, task.has_node_events)
 
         def one(params: SimParams, state: SimState) -> tuple[SimState, Measured]:
             return rollout(program, task.objective, params, state, _CHUNK)
