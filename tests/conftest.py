@@ -101,6 +101,15 @@ class SlowTests:
         SLOW.write_text("".join(f"{name}\n" for name in sorted(names)), encoding="utf-8")
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c_stays() -> Iterator[None]:
+    """Fail the test that leaves another handler of Ctrl-C behind: tests after it would not hear it."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    after = signal.signal(signal.SIGINT, before)
+    assert after is before, "a handler of SIGINT is left behind"
+
+
 MOST_BYTES, MOST_BYTES_OF_A_MODULE = 1_500_000_000, 800_000_000
 """Memory that a test process may hold, after a test and after a module, before compiled programs are thrown away."""
 MOST_MAPS = 20_000

@@ -1,10 +1,12 @@
-"""SIGTERM during a command that has something to take down."""
+"""Ctrl-C and SIGTERM: commands end in order, and leave the signals as they were."""
 
+import asyncio
 import signal
 
 import pytest
+import uvloop
 
-from longshore.cli.interruption import in_order
+from longshore.cli.interruption import in_order, stop_event
 
 
 def test_in_order_lets_what_was_started_be_taken_down():
@@ -24,3 +26,17 @@ def test_in_order_leaves_the_signal_as_it_was():
     with in_order():
         assert signal.getsignal(signal.SIGTERM) is not before
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stop_event_is_set_by_either_signal_which_is_then_as_it_was(run, number):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+
+    async def work():
+        async with stop_event() as stop:
+            signal.raise_signal(number)
+            await asyncio.wait_for(stop.wait(), 60)
+
+    run(work())
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before

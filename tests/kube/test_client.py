@@ -13,6 +13,7 @@ from longshore.kube import errors
 from longshore.kube.client import Client
 from longshore.kube.identity import Certificate, Credentials, FixedCredentials, Identity
 from longshore_lab.cluster.certificates import KeyPair, issue, make_authority
+from support.http_server import HttpServer
 from support.kube_server import status
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -22,11 +23,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-    yield f"{'https' if tls else 'http'}://127.0.0.1:{runner.addresses[0][1]}"
-    await runner.cleanup()
+    server = HttpServer(app, tls=tls)
+    await server.start()
+    try:
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.port}"
+    finally:
+        await server.stop()
 
 
 class Rotating:

@@ -14,6 +14,8 @@ from typing import Any
 
 from aiohttp import web
 
+from support.http_server import HttpServer
+
 PATH = "/api/v1/pods"
 
 
@@ -63,7 +65,7 @@ class ApiServer:
         self.scripted_lists: deque[Answer] = deque()
         self.scripted_watches: deque[Answer | Frames] = deque()
         self.port = 0
-        self._runner: web.AppRunner | None = None
+        self._http: HttpServer | None = None
         self._news = asyncio.Event()
         self._bookmarks = 0
 
@@ -109,17 +111,18 @@ class ApiServer:
         """Listen; on the same port as before, if there was one."""
         app = web.Application()
         app.router.add_get(PATH, self._serve)
-        # One moment to end open watches: they never end by themselves.
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01, handler_cancellation=True)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
-        await site.start()
-        self.port = self._runner.addresses[0][1]
+        await self.listen(app)
+
+    async def listen(self, app: web.Application) -> None:
+        """Serve an application; on the same port as before, if there was one."""
+        self._http = HttpServer(app, self.port)
+        await self._http.start()
+        self.port = self._http.port
 
     async def stop(self) -> None:
         """Go away; open watches are cut."""
-        assert self._runner is not None
-        await self._runner.cleanup()
+        assert self._http is not None
+        await self._http.stop()
 
     def _happened(self, kind: str, thing: dict[str, Any]) -> None:
         self.history.append((self.version, kind, thing))

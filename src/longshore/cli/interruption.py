@@ -1,8 +1,28 @@
-"""SIGTERM taken for Ctrl-C: a command that started processes of its own takes them down before it ends."""
+"""Commands that are told to end, by Ctrl-C or SIGTERM, do so in order."""
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+@asynccontextmanager
+async def stop_event() -> "AsyncIterator[asyncio.Event]":
+    """Give an event that Ctrl-C and SIGTERM set while the block runs."""
+    import asyncio
+
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
 
 
 @contextmanager

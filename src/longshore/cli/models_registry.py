@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longshore.cli.interruption import stop_event
 from longshore.cli.output import JsonOption, emit, note, write_table
 
 if TYPE_CHECKING:
@@ -173,13 +174,7 @@ def serve(
 
 
 async def _serve(server: "ModelServer") -> None:
-    import asyncio
-    import signal
-
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    async with server:
+    async with stop_event() as stop, server:
         if server.is_open_to_others and not server.has_tls:
             note("plain HTTP to other machines: whoever is between can change models, and reads a token")
         note(f"models at {server.address}/models/NAME/live/")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.files import check_writable, write_bytes
+from longshore.cli.interruption import stop_event
 from longshore.cli.output import JsonOption, emit, note
 from longshore.core.words.errors import InputError
 
@@ -87,7 +88,6 @@ def parse_duration(text: str) -> float:
 
 def _watch(identity: object, scope: "Scope", seconds: float | None, readings: Path | None) -> "Recording":
     import asyncio
-    import signal
 
     from longshore.kube.client import Client
     from longshore.live.record import record as watch
@@ -103,10 +103,7 @@ def _watch(identity: object, scope: "Scope", seconds: float | None, readings: Pa
             note(f"{time:5.0f} s  {recorder.num_bound + waiting} pods, {waiting} pending")
 
     async def work() -> "Recording":
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
-        async with Client(identity) as client:  # type: ignore[arg-type]
+        async with stop_event() as stop, Client(identity) as client:  # type: ignore[arg-type]
             source = None if readings is None else FileSource(readings)
             return await watch(client, scope, stop, seconds=seconds, readings=source, show=show)
 

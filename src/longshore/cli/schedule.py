@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longshore.cli.interruption import stop_event
 from longshore.cli.output import note
 
 if TYPE_CHECKING:
@@ -92,9 +93,7 @@ def _run(
     host: str,
     port: int,
 ) -> None:
-    import asyncio
     import gc
-    import signal
     import sys
 
     import uvloop
@@ -107,22 +106,13 @@ def _run(
     from longshore.telemetry.file import FileSource
 
     async def serve() -> None:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
         metrics = SchedulerMetrics(settings.scheduler_name)
         metrics.set_model(policy.name, sha256=policy.version)
         if log is not None:
             metrics.watch_log(lambda: log.num_dropped)
-        around = Surroundings(
-            metrics,
-            note,
-            stop,
-            log,
-            None if readings is None else FileSource(readings),
-            from_environment(),
-        )
-        async with Client(identity) as client:
+        source = None if readings is None else FileSource(readings)
+        async with stop_event() as stop, Client(identity) as client:
+            around = Surroundings(metrics, note, stop, log, source, from_environment())
             service = Service(client, policy, settings, around)
             ready = {"watch": service.why_not_ready}
             async with HealthServer(metrics.registry, ready=ready, host=host, port=port) as server:

@@ -47,10 +47,7 @@ class ClusterServer(ApiServer):
         app.router.add_get(PATH, self._serve)
         app.router.add_get("/api/v1/nodes", self.nodes._serve)
         app.router.add_get("/version", self._version)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01, handler_cancellation=True)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
-        self.port = self._runner.addresses[0][1]
+        await self.listen(app)
 
     async def _version(self, _: web.Request) -> web.Response:
         return web.json_response({"gitVersion": "v1.36.3"})
