@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
 from longshore.cli.listing import REGISTRIES, ROOMS, registry_of
@@ -45,6 +46,16 @@ def test_every_room_is_bound_by_the_jax_contract_or_may_import_it() -> None:
 
 def test_every_room_but_kube_is_bound_by_the_api_server_contract() -> None:
     assert contract_sources("only-kube-speaks-to-the-api-server") == rooms() - ROOMS_WITH_AIOHTTP
+
+
+def test_what_uses_jax_outside_the_product_has_64_bit_numbers() -> None:
+    """Whoever imports `longshore.simulator` switches them on; without them JAX turns 2^40 bytes into 0."""
+    packages = ("longshore", "longshore_lab", "longshore_studies")
+    graph = grimp.build_graph(*packages, include_external_packages=True, cache_dir=None)
+    users = {name for name in graph.find_modules_that_directly_import("jax") if name.startswith(packages[1:])}
+    assert users
+    with_64_bits = {name for name in users if graph.chain_exists(name, "longshore.simulator", as_packages=True)}
+    assert users - with_64_bits == set()
 
 
 @pytest.mark.parametrize("path", sorted((SOURCE / "core").rglob("*.py")), ids=lambda path: path.stem)

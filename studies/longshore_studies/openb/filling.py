@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+import longshore.simulator  # noqa: F401  (switches 64-bit numbers on)
 from longshore.core.arrays import gpu
 from longshore.core.arrays.cluster_arrays import ClusterArrays, State, rows_of
 from longshore.core.arrays.ops import Array

@@ -15,12 +15,16 @@ from longshore.policies.heuristics.amounts import MEMORY_COLUMN
 from longshore_studies.openb.filling import Filled, Filling, fill
 from longshore_studies.openb.tables.mixes import DEFAULT_RANGES, MixRanges, draw_mix
 from longshore_studies.openb.tables.openb import Nodes
-from longshore_studies.openb.tables.problem import Problem, is_axis, side_by_side
+from longshore_studies.openb.tables.problem import Problem, Sizes, is_axis, side_by_side
 
 LEVELS = (20, 50, 80, 90, 100, 130)
 """Percent of the cluster's GPUs that pods have asked for, at which runs are judged."""
 NUM_KINDS = 48
 """Typical kinds of a mix at most: openb's lists have 28 to 42 that want a GPU."""
+
+
+_EVENTS = 64
+"""Runs are filled up to a multiple of so many events: few sizes, few compilations."""
 
 
 class Results(NamedTuple):
@@ -70,7 +74,10 @@ def draw_runs(
         np.minimum(np.searchsorted(np.cumsum(milli), np.array(LEVELS) / 100 * capacity), len(milli) - 1)
         for _, milli in drawn
     ]
-    filling = side_by_side([_lean(filling) for filling, _ in drawn], axes=axes)
+    lean = [_lean(filling) for filling, _ in drawn]
+    sizes = Sizes.of(lean)
+    sizes = sizes._replace(events=-(-sizes.events // _EVENTS) * _EVENTS)
+    filling = side_by_side(lean, sizes, axes=axes)
     return Runs(filling, np.stack(reached).astype(np.int32), np.float32(capacity))
 
 

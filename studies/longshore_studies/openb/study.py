@@ -29,19 +29,17 @@ import jax
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-jax.config.update("jax_enable_x64", True)
-
-from longshore.policies.bundle_folder import read_folder  # noqa: E402
-from longshore.policies.learned import learned  # noqa: E402
-from longshore.training.run.export import versions, write_beside  # noqa: E402
-from longshore_studies.openb import training as filling  # noqa: E402
-from longshore_studies.openb.bundling import TERMS, envelope_of, make_bundle, split  # noqa: E402
-from longshore_studies.openb.filling import Filled, Filling, axes_of, fill, fill_all  # noqa: E402
-from longshore_studies.openb.mixed_runs import LEVELS  # noqa: E402
-from longshore_studies.openb.refine import Refinement, refine  # noqa: E402
-from longshore_studies.openb.tables.levels import is_at_level  # noqa: E402
-from longshore_studies.openb.tables.openb import Nodes, find_traces, read_nodes, read_pods  # noqa: E402
-from longshore_studies.openb.tables.problem import Problem, side_by_side  # noqa: E402
+from longshore.policies.bundle_folder import read_folder
+from longshore.policies.learned import learned
+from longshore.training.run.export import versions, write_beside
+from longshore_studies.openb import training as filling
+from longshore_studies.openb.bundling import TERMS, envelope_of, make_bundle, split
+from longshore_studies.openb.filling import Filled, Filling, axes_of, fill, fill_all
+from longshore_studies.openb.mixed_runs import LEVELS
+from longshore_studies.openb.refine import Refinement, refine
+from longshore_studies.openb.tables.levels import is_at_level
+from longshore_studies.openb.tables.openb import Nodes, find_traces, read_nodes, read_pods
+from longshore_studies.openb.tables.problem import Problem, side_by_side
 
 SELECTION_SEEDS = range(1000, 1004)
 """Arrival orders by which trainings are chosen; reports are on 42 to 51."""

@@ -1,6 +1,5 @@
 """Directions to search in: each changes the scores of a decision's nodes as much as any other."""
 
-import jax
 import numpy as np
 import pytest
 
@@ -13,7 +12,6 @@ from longshore_studies.openb.tables.problem import Problem
 from longshore_studies.openb.training import FEATURES
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
-jax.config.update("jax_enable_x64", True)
 TENSORS = {
     "score.weight": np.random.default_rng(1).normal(0, 3, (len(FEATURES), len(POD_KINDS))).astype(np.float32),
     "score.bias": np.zeros(len(POD_KINDS), np.float32),

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
@@ -22,7 +21,6 @@ from longshore_studies.openb.tables.runs import SeededRun
 from longshore_studies.openb.training import FEATURES, Tensors, by_load, scored_by, steeper
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
-jax.config.update("jax_enable_x64", True)
 EVENTS = 200
 MET = Envelope((-1.0,) * len(FEATURES), (1.0,) * len(FEATURES))
 Placed = Callable[[Policy], np.ndarray]

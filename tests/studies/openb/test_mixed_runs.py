@@ -12,7 +12,6 @@ from longshore_studies.openb.tables.openb import read_nodes, read_pods
 from longshore_studies.openb.tables.problem import Problem
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
-jax.config.update("jax_enable_x64", True)
 SETS = (("G2",), ("P100", "T4"))
 
 

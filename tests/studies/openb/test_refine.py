@@ -29,12 +29,11 @@ from longshore_studies.openb.training import (
 )
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
-jax.config.update("jax_enable_x64", True)
 SETS = (("G2",), ("P100", "T4"))
 # As many mixes in a generation as in a judgement, so that one compiled program plays both.
 SHORT = Refinement(every=1, generations=9, deviation=0.5, population=12, mixes=4, pool=8, selection=4, judge_every=3)
 SHORTER = replace(SHORT, generations=2, judge_every=1)
-FRESH = range(SELECTION_SEED + 100, SELECTION_SEED + 108)
+FRESH = range(SELECTION_SEED + 100, SELECTION_SEED + 104)
 START = {
     WEIGHT: np.random.default_rng(3).normal(0, 3, (len(FEATURES), len(POD_KINDS))).astype(np.float32),
     "score.bias": np.zeros(len(POD_KINDS), np.float32),

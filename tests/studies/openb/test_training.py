@@ -24,7 +24,6 @@ from longshore_studies.openb.training import (
 )
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
-jax.config.update("jax_enable_x64", True)
 SETS = (("G2",), ("P100", "T4"))
 SHORT = Schedule((Stage(1, 31, 1.0),), population=32, mixes=4, pool=16, selection=8, judge_every=10)
 
