@@ -31,6 +31,10 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_MAX_SIZE", str(4 * 2**30))
 # Most programs of tests run once: they are compiled without most optimisations, which takes less time.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 
+# Thousands of programs and tables make a large heap, through which Python's collector would walk every few moments:
+# a quarter of the time of some modules.
+gc.set_threshold(50_000, 20, 50)
+
 # No deadline: on two shared cores a slow example says nothing about the code. In CI the examples are the same every
 # time, so that a red run can be repeated; the random search over many seeds is the job of `longshore bench oracle`.
 hypothesis.settings.register_profile("local", deadline=None)

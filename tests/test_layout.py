@@ -7,6 +7,7 @@ import re
 import tokenize
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -85,8 +86,13 @@ def shared_test(module: str) -> Path | None:
     return None
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def python_functions(path: Path) -> Iterator[tuple[str, int]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
 
@@ -145,7 +151,7 @@ def test_go_functions_are_measured_by_braces(tmp_path: Path) -> None:
 
 
 def test_modules_say_what_they_are() -> None:
-    silent = [path for path in python_files() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
+    silent = [path for path in python_files() if not ast.get_docstring(parsed(path))]
     assert [str(path.relative_to(ROOT)) for path in silent] == []
 
 
@@ -166,7 +172,7 @@ def code_lines(path: Path) -> int:
     """Count the lines that hold code: no blank ones, no comments, no docstrings."""
     text = path.read_text(encoding="utf-8")
     told: set[int] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(path)):
         # The body of a lambda or of `x if y else z` is an expression, not a list.
         body = getattr(node, "body", None)
         for statement in body if isinstance(body, list) else []:

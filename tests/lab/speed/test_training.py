@@ -55,7 +55,7 @@ def test_race_runs_the_plain_loop_apart():
 
 @pytest.mark.slow
 def test_race_runs_ours_apart():
-    (found,) = training_speed.race(Goal(target=-1000.0, limit_seconds=60.0), trainers=["dqn"])
+    (found,) = training_speed.race(Goal(target=-1000.0, limit_seconds=60.0, network="linear"), trainers=["dqn"])
     assert (found.trainer, found.is_reached) == ("dqn", True)
     assert 0 < (found.first_seconds or 0) <= found.seconds
     assert found.decisions >= 1000
@@ -63,7 +63,7 @@ def test_race_runs_ours_apart():
 
 @pytest.mark.slow
 def test_race_shows_the_guide_to_imitation():
-    goal = Goal(target=-1000.0, limit_seconds=60.0, guide="energy-latency")
+    goal = Goal(target=-1000.0, limit_seconds=60.0, guide="energy-latency", network="linear")
     (found,) = training_speed.race(goal, trainers=["imitation"])
     assert (found.trainer, found.is_reached) == ("imitation", True)
 

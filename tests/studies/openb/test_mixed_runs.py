@@ -13,6 +13,8 @@ from longshore_studies.openb.tables.problem import Problem
 from studies.openb.tables.small_trace import TRACE, write_small_trace
 
 SETS = (("G2",), ("P100", "T4"))
+compiled_fill = jax.jit(fill, static_argnums=(0, 2))
+compiled_play = jax.jit(play, static_argnums=(0, 2))
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +27,11 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
 def test_a_run_among_others_goes_as_it_does_alone(problem: Problem) -> None:
     policy, seeds = REGISTRY.load("gpu-packing"), (3, 4, 5)
     runs = on_device(draw_runs(problem, SETS, seeds))
-    together = play(policy, runs, problem.num_shares)
+    together = compiled_play(policy, runs, problem.num_shares)
     capacity = problem.nodes.gpu_capacity_milli
     for row, seed in enumerate(seeds):
         alone, milli = draw_mix(problem, SETS, seed, LEVELS[-1] / 100, NUM_KINDS)
-        outcome = fill(policy, jax.tree.map(jax.numpy.asarray, alone), problem.num_shares)
+        outcome = compiled_fill(policy, jax.tree.map(jax.numpy.asarray, alone), problem.num_shares)
         arrived = np.cumsum(milli)
         for column, percent in enumerate(LEVELS):
             event = min(int(np.searchsorted(arrived, percent / 100 * capacity)), len(milli) - 1)
@@ -42,8 +44,8 @@ def test_a_run_among_others_goes_as_it_does_alone(problem: Problem) -> None:
 def test_some_runs_are_those_that_were_asked_for(problem: Problem) -> None:
     runs = on_device(draw_runs(problem, SETS, (3, 4, 5)))
     policy = REGISTRY.load("gpu-best-fit")
-    all_of_them = play(policy, runs, problem.num_shares)
-    two = play(policy, some(runs, np.array([2, 0])), problem.num_shares)
+    all_of_them = compiled_play(policy, runs, problem.num_shares)
+    two = compiled_play(policy, some(runs, np.array([2, 0])), problem.num_shares)
     assert np.array_equal(two.allocated, np.asarray(all_of_them.allocated)[[2, 0]])
 
 

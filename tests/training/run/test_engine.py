@@ -120,14 +120,12 @@ def test_ray_engine_does_not_wait_for_a_cluster_that_does_not_answer() -> None:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def cluster() -> Iterator[str]:
     """A Ray cluster of two nodes, each with processes of its own."""
     import ray
     from ray.cluster_utils import Cluster
 
     patch = pytest.MonkeyPatch()
-    patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
-    patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     folder = tempfile.mkdtemp(prefix="ls-ray-", dir="/tmp")  # short: the sockets in it have paths of 107 bytes at most
     # Where Ray notes the cluster's address: else in a folder of /tmp that only Ray's own programs make.
