@@ -78,6 +78,13 @@ def test_sweep_writes_the_best_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("pretending")
+def test_sweep_leaves_its_file_closed(tmp_path: Path) -> None:
+    sweep(rate_space(), tmp_path / "sweep", trials=2)
+    held = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    assert not [path for path in held if path.is_relative_to(tmp_path)]
+
+
+@pytest.mark.usefixtures("pretending")
 def test_sweep_ends_hopeless_trials_early(tmp_path: Path) -> None:
     swept = sweep(rate_space(), tmp_path / "out", trials=10)
     assert "pruned" in states(swept)

@@ -232,10 +232,11 @@ def _open_study(space: Space, out: Path, seed: int, *, is_parallel: bool) -> Any
 
 
 def _load_study(optuna: Any, path: Path) -> Any:
+    pool = importlib.import_module("sqlalchemy.pool")
     try:
-        return optuna.create_study(
-            storage=f"sqlite:///{path.resolve()}", study_name=_STUDY, direction="maximize", load_if_exists=True
-        )
+        # No pool: nobody closes an Optuna storage, so its connections close after each use.
+        storage = optuna.storages.RDBStorage(f"sqlite:///{path.resolve()}", engine_kwargs={"poolclass": pool.NullPool})
+        return optuna.create_study(storage=storage, study_name=_STUDY, direction="maximize", load_if_exists=True)
     except Exception as error:
         # SQLAlchemy's and Alembic's errors have no root of their own that optuna names.
         raise InputError(f"`{path}` cannot be opened as a sweep: {error}", "give `--out` a new folder") from error
