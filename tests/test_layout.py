@@ -26,7 +26,7 @@ PYTHON_FOLDERS = ("src", "lab", "studies", "tests", "docs", "deploy", "benchmark
 
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
-MAX_PRODUCT_CODE_LINES = 27_000
+MAX_PRODUCT_CODE_LINES = 28_000
 NO_CODE = {
     tokenize.COMMENT,
     tokenize.NL,

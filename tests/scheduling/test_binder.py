@@ -6,9 +6,9 @@ from typing import Any, cast
 import pytest
 
 from longshore.core.words.pod import Pod
-from longshore.kube.errors import ApiError, Conflict, Forbidden, TooManyRequests, Unreachable
+from longshore.kube.errors import ApiError, Conflict, Forbidden, Garbled, TooManyRequests, Unreachable
 from longshore.kube.resources import PODS
-from longshore.scheduling.binder import Binder, Fate
+from longshore.scheduling.binder import DEADLINE_SECONDS, Binder, Fate
 from support.builders import make_pod
 from support.fake_api import FakeApi
 
@@ -17,10 +17,13 @@ NOT_SENT = Unreachable("connection refused", was_sent=False)
 
 
 def binder_of(api: FakeApi, waits: list[float] | None = None, **more: Any) -> Binder:
-    async def sleep(seconds: float) -> None:
-        (waits if waits is not None else []).append(seconds)
+    slept = waits if waits is not None else []
 
-    return Binder(cast("Any", api), **{"may_bind": lambda pod: True, "sleep": sleep, **more})
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    given = {"may_bind": lambda pod: True, "sleep": sleep, "clock": lambda: sum(slept), **more}
+    return Binder(cast("Any", api), **given)
 
 
 def assumed(api: FakeApi) -> Pod:
@@ -48,10 +51,10 @@ async def test_after_a_lost_answer_the_pod_is_read_first(takes_effect: bool):
 async def test_waits_grow_while_the_server_is_away():
     api, waits = FakeApi(), []
     pod = assumed(api)
-    for _ in range(8):
+    for _ in range(7):
         api.fail("/binding", NOT_SENT)
     assert (await binder_of(api, waits).bind(pod)).fate is Fate.BOUND
-    assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert waits == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0]
 
 
 async def test_a_server_that_asks_for_patience_gets_it():
@@ -146,3 +149,27 @@ async def test_an_internal_error_may_have_bound_the_pod():
     api.fail("/binding", ApiError(500, "InternalError", "etcd"), takes_effect=True)
     assert (await binder_of(api).bind(pod)).fate is Fate.BOUND
     assert [method for method, _ in api.requests] == ["POST", "GET"]
+
+
+@pytest.mark.parametrize(
+    "error", [ApiError(500, "InternalError", "webhook"), TooManyRequests(429, "", "", retry_after=99_999.0), NOT_SENT]
+)
+async def test_bindings_that_always_fail_are_given_up_at_the_deadline(error: ApiError):
+    api, waits = FakeApi(), []
+    pod = assumed(api)
+    api.always("POST", "/binding", error)
+    bound = await binder_of(api, waits).bind(pod)
+    assert (bound.fate, bound.message) == (Fate.REFUSED, error.message)
+    assert sum(waits) <= DEADLINE_SECONDS
+
+
+@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "no"), LOST_ANSWER, Garbled("GET", "half an answer")])
+@pytest.mark.parametrize("first", [Conflict(409, "Conflict", "bound"), LOST_ANSWER])
+async def test_a_binding_of_which_nobody_can_tell_is_in_doubt(first: ApiError, error: ApiError):
+    api, waits = FakeApi(), []
+    pod = assumed(api)
+    api.always("POST", "/binding", first)
+    api.always("GET", "/pods/p", error)
+    bound = await binder_of(api, waits).bind(pod)
+    assert (bound.fate, bound.message) == (Fate.IN_DOUBT, error.message)
+    assert sum(waits) <= DEADLINE_SECONDS

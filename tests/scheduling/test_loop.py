@@ -2,87 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
-from longshore.core.arrays.live import LiveCluster
 from longshore.core.arrays.ops import Array
-from longshore.deciding.assume import ClusterView
-from longshore.deciding.cycle import Cycle
-from longshore.deciding.decider import Decider
-from longshore.deciding.find import find_policy
-from longshore.kube.cache import Cache
 from longshore.kube.errors import ApiError, Forbidden, TooManyRequests, Unreachable
-from longshore.kube.reflector import WatchBatch
 from longshore.kube.resources import NODES, PODS
-from longshore.kube.writes import Reporter
 from longshore.policies.base import Policy
-from longshore.scheduling.loop import Parts, Scheduler
-from longshore.scheduling.metrics import SchedulerMetrics
-from longshore.scheduling.queue import SchedulingQueue
 from support.fake_api import FakeApi
-
-if TYPE_CHECKING:
-    from longshore.kube.client import Client
-
-
-class Running:
-    """A scheduler and the API server that it works on."""
-
-    def __init__(self, api: FakeApi, policy: str = "kube-default", own: Policy | None = None) -> None:
-        self.api, cache, client = api, Cache(), cast("Client", api)
-        chosen = find_policy(policy) if own is None else replace(own, name="mine")
-        view = ClusterView(LiveCluster())
-        self.cycle = Cycle(Decider(chosen), view, budgets=cache.disruption_budgets)
-        self.queue = SchedulingQueue(time.monotonic)
-        self.scheduler = Scheduler(
-            Parts(
-                client=client,
-                cache=cache,
-                cycle=self.cycle,
-                queue=self.queue,
-                scheduler_name="longshore",
-                reporter=Reporter("longshore", "longshore-test"),
-                metrics=SchedulerMetrics(),
-            )
-        )
-
-        def collect(batch: WatchBatch) -> None:
-            cache.apply(batch)
-
-        def deliver(batch: WatchBatch) -> None:
-            self.scheduler.intake.apply(cache.apply(batch))
-            self.scheduler.wake()
-
-        api.start(collect)
-        self.scheduler.intake.start()
-        api.deliver = deliver
-
-
-@asynccontextmanager
-async def scheduling(api: FakeApi, **options: Any) -> AsyncIterator[Running]:
-    """Run a scheduler for the block; at its end everything under way comes to its end."""
-    running = Running(api, **options)
-    task = asyncio.create_task(running.scheduler.run())
-    try:
-        yield running
-        running.scheduler.stop()
-        await task
-        await running.scheduler.finish()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    ends = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < ends, "it did not happen"
-        await asyncio.sleep(0.005)
+from support.scheduler import Running, scheduling, until
 
 
 def say_of(api: FakeApi, name: str, reason: str) -> list[str]:
@@ -530,7 +459,7 @@ async def test_the_event_loop_gets_air_between_decisions(count: int):
             last = now
 
     async with scheduling(api):
-        breathing: Awaitable[None] = asyncio.ensure_future(breathe())
+        breathing = asyncio.create_task(breathe())
         await until(lambda: all(api.node_of(f"p{i}") for i in range(count)), seconds=30)
-        cast("asyncio.Future[None]", breathing).cancel()
+        breathing.cancel()
     assert sorted(gaps)[len(gaps) * 99 // 100] < 0.1

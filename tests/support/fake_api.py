@@ -1,21 +1,34 @@
 """An API server in memory for tests of the live loop: it binds, refuses, forgets to answer, and records every request.
 
 It stands in for `kube.client.Client`, so that what is written is written by the real code. Changes reach the scheduler
-as batches, as the reflectors deliver them.
+as batches, as the reflectors deliver them: at once, later (`hold_watch`), or never (`watches_pods`). Requests take the
+time that `latency` says, and fail once (`fail`) or always (`always`).
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from longshore.kube.errors import ApiError, Conflict, NotFound
+from longshore.kube.errors import ApiError, Conflict, NotFound, Unreachable
 from longshore.kube.reflector import Event, Stage, WatchBatch
 from longshore.kube.resources import DISRUPTION_BUDGETS, NODES, PODS, RESOURCES, Resource
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """What is answered to some requests."""
+
+    method: str
+    part: str
+    """Of the path."""
+    error: BaseException | None
+    takes_effect: bool
 
 
 class FakeApi:
@@ -32,6 +45,15 @@ class FakeApi:
         """(part of the path, error, whether the request takes effect all the same), used up one by one."""
         self.gate: asyncio.Event | None = None
         """While set and not opened, bindings wait."""
+        self.rules: list[Rule] = []
+        """What is answered for as long as the rule stands."""
+        self.latency: Callable[[str, str], float] = lambda method, path: 0.0
+        """Seconds that a request takes, half of them before it takes effect."""
+        self.at_once = self.most_at_once = 0
+        """Requests under way, now and at the most."""
+        self.bindings: Counter[str] = Counter()
+        """Bindings that took effect, by the pod's UID."""
+        self._held: deque[WatchBatch] | None = None
         self._version = 0
         self._uid = 0
 
@@ -88,6 +110,25 @@ class FakeApi:
         """Answer the next request whose path has this part with an error."""
         self.faults.append((path, error, takes_effect))
 
+    def always(self, method: str, part: str, error: BaseException | None, *, takes_effect: bool = False) -> "Rule":
+        """Answer all such requests with an error until the rule is removed; None = they hang."""
+        rule = Rule(method, part, error, takes_effect)
+        self.rules.append(rule)
+        return rule
+
+    def hold_watch(self) -> None:
+        """Keep what the watch has to say until `release_watch`: answers come first from now on."""
+        self._held = self._held or deque()
+
+    def release_watch(self, count: int | None = None) -> None:
+        """Deliver what was held, the oldest first; all of it = from now on at once again."""
+        assert self.deliver is not None
+        for _ in range(len(self._held or ()) if count is None else min(count, len(self._held or ()))):
+            assert self._held is not None
+            self.deliver(self._held.popleft())
+        if count is None:
+            self._held = None
+
     def start(self, deliver: Callable[[WatchBatch], None]) -> None:
         """Deliver all lists, and from then on every change."""
         for resource in RESOURCES:
@@ -123,10 +164,21 @@ class FakeApi:
 
     # What the scheduler calls: `kube.client.Client.request`.
 
-    async def request(self, method: str, path: str, *, body: Any = None, **_: Any) -> bytes:
+    async def request(
+        self, method: str, path: str, *, body: Any = None, timeout_seconds: float = 30.0, **_: Any
+    ) -> bytes:
         """Answer a request."""
         self.requests.append((method, path))
-        await asyncio.sleep(0)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            return await self._request(method, path, body, timeout_seconds)
+        finally:
+            self.at_once -= 1
+
+    async def _request(self, method: str, path: str, body: Any, timeout_seconds: float) -> bytes:
+        seconds = self.latency(method, path)
+        await asyncio.sleep(seconds / 2)
         if self.gate is not None and path.endswith("/binding"):
             await self.gate.wait()
         content = msgspec.json.decode(body) if isinstance(body, bytes) else body
@@ -136,7 +188,16 @@ class FakeApi:
                 if takes_effect:
                     self._answer(method, path, content)
                 raise error
-        return msgspec.json.encode(self._answer(method, path, content))
+        for rule in self.rules:
+            if rule.method == method and rule.part in path:
+                if rule.takes_effect:
+                    self._answer(method, path, content)
+                if rule.error is None:
+                    await asyncio.sleep(timeout_seconds)
+                raise rule.error or Unreachable(f"no answer within {timeout_seconds:g} s")
+        answer = msgspec.json.encode(self._answer(method, path, content))
+        await asyncio.sleep(seconds / 2)
+        return answer
 
     def _answer(self, method: str, path: str, body: Any) -> Json:
         if path.endswith("/events"):
@@ -161,6 +222,7 @@ class FakeApi:
         self._check_uid(pod, body["metadata"]["uid"])
         if pod["spec"].get("nodeName"):
             raise Conflict(409, "Conflict", "the pod is already assigned to a node")
+        self.bindings[pod["metadata"]["uid"]] += 1
         spec = pod["spec"] | {"nodeName": body["target"]["name"]}
         self.put(PODS, pod | {"spec": spec})
 
@@ -179,8 +241,13 @@ class FakeApi:
             raise Conflict(409, "Conflict", "the UID in the precondition does not match")
 
     def _tell(self, resource: Resource, kind: str, obj: Json) -> None:
-        if self.deliver is not None and (self.watches_pods or resource is not PODS):
-            self.deliver(WatchBatch(resource, Stage.WATCH, [Event(kind, _decode(resource, obj))]))
+        if self.deliver is None or (not self.watches_pods and resource is PODS):
+            return
+        batch = WatchBatch(resource, Stage.WATCH, [Event(kind, _decode(resource, obj))])
+        if self._held is None:
+            self.deliver(batch)
+        else:
+            self._held.append(batch)
 
     def key(self, meta: Json) -> str:
         """Return an object's key."""

@@ -48,6 +48,8 @@ class Cycle:
     nominations: Nominations = field(default_factory=Nominations)
     budgets: Callable[[], Sequence[DisruptionBudget]] = tuple
     may_preempt: bool = True
+    spared: set[str] = field(default_factory=set)
+    """UIDs of running pods that nobody is to be evicted for: the API server did not let them go."""
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     """Draws where among the candidates a search for victims begins."""
 
@@ -194,6 +196,7 @@ class Cycle:
             budgets=self.budgets(),
             kept=kept,
             offset=self.rng.randrange(num_nodes),
+            spared=self.spared,
         )
 
 

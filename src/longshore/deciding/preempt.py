@@ -59,6 +59,8 @@ class Search:
     """Nominated pods of the same or a higher priority: their room is not free."""
     offset: int = 0
     """Where among the nodes the search begins; upstream draws it."""
+    spared: Collection[str] = frozenset()
+    """UIDs of pods that cannot be made to leave."""
 
 
 class _Tally:
@@ -115,7 +117,11 @@ def preempt(encoded: Encoded, pod: Pod, rejections: Mapping[str, Rejection], sea
     while names := tuple(islice(waiting, at_once)):
         lower: dict[int, list[Pod]] = {}
         for name in names:
-            found = [other for other in search.running_on(name) if other.priority < pod.priority]
+            found = [
+                other
+                for other in search.running_on(name)
+                if other.priority < pod.priority and other.uid not in search.spared
+            ]
             if found:
                 lower[index[name]] = found
             else:

@@ -15,8 +15,9 @@ import msgspec
 from yarl import URL
 
 from longshore import __version__
+from longshore.core.words.errors import LongshoreError
 from longshore.kube import errors
-from longshore.kube.identity import Certificate, Identity
+from longshore.kube.identity import Certificate, Credentials, Identity
 
 if TYPE_CHECKING:
     import ssl
@@ -174,8 +175,7 @@ class Client:
             return answer
         before = self._shown
         self.identity.credentials.forget()
-        credentials = await self.identity.credentials.current()
-        if credentials == before:
+        if await self._credentials() == before:
             return answer
         answer.release()
         # A refused request did nothing, so asking again is safe for any method.
@@ -186,7 +186,7 @@ class Client:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client is closed; use it inside `async with Client(…)`")
-        shown = await self.identity.credentials.current()
+        shown = await self._credentials()
         if shown != self._shown:
             self._show(*shown)
         url = URL(self.identity.server + path, encoded=True)
@@ -200,6 +200,14 @@ class Client:
             ssl=self._tls,
             server_hostname=self.identity.tls_server_name,
         )
+
+    async def _credentials(self) -> Credentials:
+        try:
+            return await self.identity.credentials.current()
+        except LongshoreError as error:
+            # Whoever asks the server is ready for one that cannot be reached, and for nothing else.
+            message = f"the API server at {self.identity.server} was not asked: {error.message}"
+            raise errors.NoCredentials(message, error.hint) from error
 
     def _open_socket(self, address: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _, _ = address
@@ -216,7 +224,10 @@ class Client:
         if self.identity.server.startswith("https:") and (
             self._tls is True or (self._shown or ())[1:] != (certificate,)
         ):
-            self._tls = self.identity.tls(certificate)
+            try:
+                self._tls = self.identity.tls(certificate)
+            except LongshoreError as error:
+                raise errors.NoCredentials(error.message, error.hint) from error
         self._headers = self._plain if token is None else {**self._plain, "Authorization": f"Bearer {token}"}
         self._shown = (token, certificate)
 

@@ -9,7 +9,9 @@
         ├── Gone                 410: the history that was asked for is compacted
         ├── Invalid              422: it does not take the object
         ├── TooManyRequests      429: later; `retry_after` says when
+        ├── Garbled              a success whose body cannot be read
         └── Unreachable          status 0: no answer (no connection, connection lost, no answer in time)
+            └── NoCredentials    nothing was asked: there is no token or certificate to show
 
 `may_have_happened` tells whether a write can have taken effect all the same: then read before writing again.
 """
@@ -92,6 +94,25 @@ class Unreachable(ApiError):
     def may_have_happened(self) -> bool:
         """Say whether the request can have taken effect."""
         return self.was_sent
+
+
+class NoCredentials(Unreachable):
+    """There is nothing to show to the server: a credential program failed, a token file is empty."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint, was_sent=False)
+
+
+class Garbled(ApiError):
+    """The server said yes, in a body that cannot be read."""
+
+    def __init__(self, asked: str, detail: object) -> None:
+        super().__init__(200, "Garbled", f"the answer to `{asked}` cannot be read: {detail}")
+
+    @property
+    def may_have_happened(self) -> bool:
+        """Say whether the request can have taken effect: the server said so."""
+        return True
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {

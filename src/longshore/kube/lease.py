@@ -41,6 +41,19 @@ class _Record(NamedTuple):
     transitions: int = 0
 
 
+class _LeaseSpec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class _Lease(msgspec.Struct):
+    metadata: dict[str, Any]
+    spec: _LeaseSpec | None = None
+
+
 class LeaderElection:
     """One candidate for one lease."""
 
@@ -125,7 +138,7 @@ class LeaderElection:
             Unauthorized, Forbidden: we have no right to the lease.
         """
         try:
-            return await self._take(self._renew_deadline_seconds)
+            return await self._take(self._renew_deadline_seconds / 2)
         except (errors.Unauthorized, errors.Forbidden):
             raise
         except errors.ApiError as error:
@@ -158,7 +171,8 @@ class LeaderElection:
         reason = "nobody answered"
         while (left := deadline - self._monotonic()) > 0:
             try:
-                if await self._take(left):
+                # As client-go: one request that hangs must leave time for another.
+                if await self._take(min(left, self._renew_deadline_seconds / 2)):
                     return
                 # Whoever was held up for long (SIGSTOP, a machine that slept) finds a successor that decides by now.
                 raise LeadershipLostError(
@@ -216,17 +230,20 @@ class LeaderElection:
 
     def _observe(self, body: bytes, written_at: float | None = None) -> None:
         """Take over what the lease says; our own time runs from when we sent it, that of others from when we see it."""
-        lease = msgspec.json.decode(body, type=dict[str, Any])
-        spec = lease.get("spec") or {}
+        try:
+            lease = msgspec.json.decode(body, type=_Lease)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise errors.Garbled(self._path, error) from error
+        spec = lease.spec or _LeaseSpec()
         found = _Record(
-            spec.get("holderIdentity") or "",
-            spec.get("leaseDurationSeconds") or 0,
-            spec.get("acquireTime") or "",
-            spec.get("renewTime") or "",
-            spec.get("leaseTransitions") or 0,
+            spec.holder_identity or "",
+            spec.lease_duration_seconds or 0,
+            spec.acquire_time or "",
+            spec.renew_time or "",
+            spec.lease_transitions or 0,
         )
         kept = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
-        self._meta = {key: value for key, value in lease["metadata"].items() if key in kept}
+        self._meta = {key: value for key, value in lease.metadata.items() if key in kept}
         if found != self._observed:
             self._observed, self._observed_at = found, self._monotonic() if written_at is None else written_at
 

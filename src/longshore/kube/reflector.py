@@ -133,12 +133,12 @@ class Reflector:
         """List and watch for ever.
 
         Raises:
-            Unauthorized, Forbidden: the resource could not even be listed once, and will not be.
+            Unauthorized, Forbidden, NoCredentials: the resource could not even be listed once, and will not be.
         """
         while True:
             try:
                 await self._list_and_watch()
-            except (errors.Unauthorized, errors.Forbidden) as error:
+            except (errors.Unauthorized, errors.Forbidden, errors.NoCredentials) as error:
                 if not self.synced.is_set():
                     raise
                 await self._back_off(error)
@@ -316,7 +316,7 @@ async def run_reflectors(reflectors: Iterable[Reflector]) -> None:
     """Run reflectors side by side until one cannot go on; its error is raised, and the others end.
 
     Raises:
-        Unauthorized, Forbidden: a resource could not even be listed once.
+        Unauthorized, Forbidden, NoCredentials: a resource could not even be listed once.
     """
     tasks = [asyncio.create_task(reflector.run(), name=f"watch {reflector.resource.name}") for reflector in reflectors]
     try:

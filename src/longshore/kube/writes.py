@@ -13,6 +13,7 @@ import msgspec
 
 from longshore.kube import wire
 from longshore.kube.client import STRATEGIC_MERGE, Client
+from longshore.kube.errors import Garbled
 
 NOTE_BYTES = 1024
 """The API server takes no longer note in an event."""
@@ -115,14 +116,19 @@ async def bind(
     )
 
 
-async def read_pod(client: Client, namespace: str, name: str) -> wire.Pod:
+async def read_pod(client: Client, namespace: str, name: str, *, timeout_seconds: float = 10.0) -> wire.Pod:
     """Read one pod from the API server itself, as after a binding of which the answer was lost.
 
     Raises:
         NotFound: there is none.
-        ApiError: the server refused or did not answer.
+        ApiError: the server refused, did not answer, or not in a way that can be read.
     """
-    return _decode_pod(await client.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}"))
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+    body = await client.request("GET", path, timeout_seconds=timeout_seconds)
+    try:
+        return _decode_pod(body)
+    except wire.UNREADABLE as error:
+        raise Garbled(f"GET {path}", error) from error
 
 
 async def patch_pod_status(

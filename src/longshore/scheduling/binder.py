@@ -2,10 +2,13 @@
 
 Where an answer was lost the pod is read before it is bound again: it may be bound already. A binding names the pod's
 UID, so the server itself refuses one for a pod that was made anew, and one for a pod that has a node.
+
+A binding ends at its deadline, whatever the server does: a webhook that fails every binding must not hold up others.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +18,8 @@ from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, NotFound, TooManyRequests, Unreachable
 from longshore.scheduling.failpoints import AFTER_BIND, BEFORE_BIND
 
+DEADLINE_SECONDS = 15.0
+"""After so long a binding is not tried again; the request that is under way then has its own time-out."""
 _FIRST_WAIT_SECONDS = 0.1
 _MOST_WAIT_SECONDS = 5.0
 
@@ -28,6 +33,9 @@ class Fate(Enum):
     WITHDRAWN = "withdrawn"
     """Nothing was sent: the node is gone, or the pod, or this process no longer leads."""
     REFUSED = "refused"
+    """The pod is there and is not bound."""
+    IN_DOUBT = "in doubt"
+    """The pod may be bound: the server said neither yes nor no, and could not be asked until the deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,39 +56,50 @@ class Binder:
     """Asked right before every call: whether the pod is still to go to its node (`bound_to`)."""
     failpoint: Callable[[str], None] = lambda name: None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
     timeout_seconds: float = 10.0
+    """Of one request."""
 
     async def bind(self, pod: Pod, annotations: Mapping[str, str] | None = None) -> BindResult:
-        """Bind a pod to the node that it is assumed on, and do not give up before it is known what became of it."""
-        wait, must_read, num_conflicts = _FIRST_WAIT_SECONDS, False, 0
+        """Bind a pod to the node that it is assumed on, and find out what became of it."""
+        ends, waits = self.clock() + DEADLINE_SECONDS, _waits()
         while True:
+            if not self.may_bind(pod):
+                return BindResult(Fate.WITHDRAWN)
             try:
-                if must_read:
-                    found = await self._read(pod)
-                    if found is not None:
-                        return found
-                    must_read = False
-                    if num_conflicts:
-                        return BindResult(Fate.REFUSED, "the API server saw a conflict, and the pod is not bound")
-                if not self.may_bind(pod):
-                    return BindResult(Fate.WITHDRAWN)
                 await self._send(pod, annotations)
                 return BindResult(Fate.BOUND)
             except NotFound as error:
                 return BindResult(Fate.LOST, error.message)
             except Conflict:
-                must_read, num_conflicts = True, num_conflicts + 1
-                continue
-            except TooManyRequests as error:
-                wait = max(wait, error.retry_after or 0.0)
+                refused = BindResult(Fate.REFUSED, "the API server saw a conflict, and the pod is not bound")
+                return await self._find_out(pod, ends) or refused
             except ApiError as error:
+                refused, asked_for = BindResult(Fate.REFUSED, error.message), _retry_after(error)
                 if error.may_have_happened:
-                    must_read = True
-                # A server that starts refuses everybody for a moment: a read that is owed is made later.
-                elif not must_read and not isinstance(error, Unreachable):
-                    return BindResult(Fate.REFUSED, error.message)
+                    found = await self._find_out(pod, ends)
+                    if found is not None:
+                        return found
+                elif not isinstance(error, Unreachable | TooManyRequests):
+                    return refused
+            wait = max(next(waits), asked_for)
+            if self.clock() + wait >= ends:
+                return refused
             await self.sleep(wait)
-            wait = min(2 * wait, _MOST_WAIT_SECONDS)
+
+    async def _find_out(self, pod: Pod, ends: float) -> BindResult | None:
+        """Ask where the pod is until the server says it; None = it is there and waits."""
+        waits = _waits()
+        while True:
+            try:
+                return await self._read(pod)
+            except NotFound as error:
+                return BindResult(Fate.LOST, error.message)
+            except ApiError as error:  # also 403: a server that starts refuses everybody for a moment
+                wait = max(next(waits), _retry_after(error))
+                if self.clock() + wait >= ends:
+                    return BindResult(Fate.IN_DOUBT, error.message)
+            await self.sleep(wait)
 
     async def _send(self, pod: Pod, annotations: Mapping[str, str] | None) -> None:
         self.failpoint(BEFORE_BIND)
@@ -97,7 +116,8 @@ class Binder:
 
     async def _read(self, pod: Pod) -> BindResult | None:
         """Ask the server itself where the pod is; None = it is there and waits."""
-        found = await writes.read_pod(self.client, pod.namespace, pod.name)
+        where = (self.client, pod.namespace, pod.name)
+        found = await writes.read_pod(*where, timeout_seconds=self.timeout_seconds)
         if found.metadata.uid != pod.uid:
             return BindResult(Fate.LOST, "it is another pod of the same name by now")
         if found.spec.node_name:
@@ -106,3 +126,14 @@ class Binder:
         if found.metadata.deletion_timestamp is not None:
             return BindResult(Fate.LOST, "it is being deleted")
         return None
+
+
+def _waits() -> Iterator[float]:
+    wait = _FIRST_WAIT_SECONDS
+    while True:
+        yield wait
+        wait = min(2 * wait, _MOST_WAIT_SECONDS)
+
+
+def _retry_after(error: ApiError) -> float:
+    return (error.retry_after or 0.0) if isinstance(error, TooManyRequests) else 0.0

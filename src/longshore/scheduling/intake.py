@@ -124,6 +124,8 @@ class Intake:
             self._nominated_seen[key] = now
         else:
             self._nominated_seen.pop(key, None)
+        if self._view.is_assumed(key, change.uid):
+            return Happening.NOTHING  # its binding is under way: with its nomination it would count twice
         # Where the watch has shown no nomination so far, the one decided here may only not have arrived yet.
         node = now if before or now else self._nominations.node_of(key)
         previous = self._nominations.put(pod, node)

@@ -8,7 +8,8 @@ Per pod there is one call to the API server on the way, the binding, and one bes
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -32,8 +33,14 @@ from longshore.scheduling.status_writer import StatusWriter
 from longshore.store.decisions import DecisionLog
 
 MAX_BINDS_IN_FLIGHT = 64
+SLOT_SECONDS = 1.0
+"""A binding that takes longer counts no longer as one of those: some that hang must not stop the others."""
+MAX_SLOW_BINDS = 256
+"""With so many bindings under way, the slow ones among them, nothing is decided: the server cannot be reached."""
 SLICE_SECONDS = 0.005
 """How long decisions may follow each other before the event loop gets air."""
+MAX_SPARED_SECONDS = 60.0
+"""A pod that the API server did not let go is left alone for 2 s, then 4 s, 8 s … and at most so long."""
 DOUBT_SECONDS = 0.1
 """How often a scheduler whose lease has run out looks whether it was renewed after all."""
 REPEAT_EVENT_SECONDS = 300.0
@@ -69,7 +76,7 @@ class Scheduler:
         self.recorder = EventRecorder(parts.client, parts.reporter)
         self._statuses = StatusWriter(parts.client)
         self._evictor = Evictor(parts.client, self.recorder, parts.scheduler_name, self._may_go_on)
-        self._binder = Binder(parts.client, self._may_bind, parts.failpoint)
+        self._binder = Binder(parts.client, self._may_bind, parts.failpoint, clock=parts.clock)
         self.intake = Intake(
             parts.scheduler_name, parts.cache, self._view, self._queue, self._nominations, now=time.time
         )
@@ -77,7 +84,9 @@ class Scheduler:
         self.intake.on_gone = self._gone
         self._tasks: set[asyncio.Task[None]] = set()
         self._num_binding = 0
+        self._slots: set[object] = set()
         self._preempting: set[str] = set()
+        self._refusals: Counter[str] = Counter()
         self._told_at: dict[str, tuple[str, float]] = {}
         self._wakened = asyncio.Event()
         self._is_running = False
@@ -108,7 +117,7 @@ class Scheduler:
             self._queue.tick()
             self._decide_slice()
             self._show_pending()
-            if self._queue.peek() is not None and self._num_binding < MAX_BINDS_IN_FLIGHT:
+            if self._queue.peek() is not None and self._has_slot():
                 await asyncio.sleep(0)
             else:
                 await self._wait()
@@ -150,13 +159,20 @@ class Scheduler:
 
     def _decide_slice(self) -> None:
         ends = time.perf_counter() + SLICE_SECONDS
-        while self._num_binding < MAX_BINDS_IN_FLIGHT and not self._is_stopping:
+        while self._has_slot() and not self._is_stopping:
             item = self._queue.pop()
             if item is None:
                 return
-            self._decide(item)
+            try:
+                self._decide(item)
+            except Exception as error:  # noqa: BLE001 (a pod that cannot be decided on must not end the scheduler for all)
+                _log.exception("attempt failed pod=%s", item.pod.key)
+                self._failed(item, f"{type(error).__name__}: {error}")
             if time.perf_counter() >= ends:
                 return
+
+    def _has_slot(self) -> bool:
+        return len(self._slots) < MAX_BINDS_IN_FLIGHT and self._num_binding < MAX_SLOW_BINDS
 
     def _decide(self, item: Waiting) -> None:
         """Make one attempt and act on it."""
@@ -164,6 +180,11 @@ class Scheduler:
         known = self._parts.cache.pod(pod.key)
         if known is None or known.uid != pod.uid or known.bound_to:
             self._queue.drop(pod.key)  # the watch was faster
+            return
+        in_doubt = self._view.running(pod.key)
+        if in_doubt is not None and self._view.is_assumed(pod.key, pod.uid):
+            # The same binding again: the server takes it at most once, and says where the pod is if it has a node.
+            self._spawn(self._bind(item, in_doubt, None, started, "", self._take_slot()))
             return
         following = self._queue.peek()
         decision, preemption = self._parts.cycle.attempt(
@@ -181,9 +202,12 @@ class Scheduler:
             self._no_node(item, known, decision, preemption, started)
             return
         placed = self._view.assume(pod, decision.node, decision.devices, time.time())
+        # From here on it counts as placed; with its nomination it would count twice.
+        nominated = self._nominations.drop(pod.key)
+        if nominated and nominated != decision.node:
+            self._queue.wake(Happening.POD_DELETED, at_most_priority=pod.priority)
         self._parts.failpoint(AFTER_ASSUME)
-        self._num_binding += 1
-        self._spawn(self._bind(item, placed, record, started))
+        self._spawn(self._bind(item, placed, record, started, nominated, self._take_slot()))
 
     def _may_bind(self, pod: Pod) -> bool:
         """Say whether a binding is still to be sent: the node can be gone, the pod, or the lead."""
@@ -194,7 +218,9 @@ class Scheduler:
         """Say whether this process still leads; otherwise somebody else decides by now."""
         return not self._has_lost_lead and self.leads()
 
-    async def _bind(self, item: Waiting, pod: Pod, record: str | None, started: float) -> None:
+    async def _bind(
+        self, item: Waiting, pod: Pod, record: str | None, started: float, nominated: str, slot: object
+    ) -> None:
         metrics, sent = self._parts.metrics, time.perf_counter()
         metrics.bind_started()
         notes = None
@@ -203,16 +229,19 @@ class Scheduler:
         try:
             await self._statuses.idle(pod.key)
             bound = await self._binder.bind(pod, notes)
+        except Exception as error:  # noqa: BLE001 (somebody has to answer for the pod)
+            _log.exception("binding failed pod=%s", pod.key)
+            bound = BindResult(Fate.IN_DOUBT, f"{type(error).__name__}: {error}")
         finally:
             metrics.bind_ended()
             self._num_binding -= 1
-            self._wakened.set()
+            self._leave_slot(slot)
         now = time.perf_counter()
         if bound.fate is Fate.BOUND:
             self._bound(item, pod)
             metrics.attempted("scheduled", now - started)
         else:
-            self._not_bound(item, pod, bound)
+            self._not_bound(item, pod, bound, nominated)
             metrics.attempted("error", now - started)
         if self._parts.log is not None and record is not None:
             is_bound = bound.fate is Fate.BOUND
@@ -220,30 +249,48 @@ class Scheduler:
                 record, "bound" if is_bound else "bind-error", bound.message or None, round((now - sent) * 1e6)
             )
 
+    def _take_slot(self) -> object:
+        """Count a binding as under way, and for its first second as one for which others wait."""
+        slot = object()
+        self._num_binding += 1
+        self._slots.add(slot)
+        asyncio.get_running_loop().call_later(SLOT_SECONDS, self._leave_slot, slot)
+        return slot
+
+    def _leave_slot(self, slot: object) -> None:
+        self._slots.discard(slot)
+        self._wakened.set()
+
     def _bound(self, item: Waiting, pod: Pod) -> None:
         self.num_bound += 1
         self._parts.metrics.pod_scheduled(item.attempts, self._parts.clock() - item.arrived)
         if self._queue.get(pod.key) is item:
             self._queue.drop(pod.key)
-        self._nominations.drop(pod.key)
         self._gone(pod.key)
         note = f"Successfully assigned {pod.key} to {pod.bound_to}"
         self.recorder.record(PodEvent(pod.namespace, pod.name, pod.uid, "Scheduled", "Binding", note))
 
-    def _not_bound(self, item: Waiting, pod: Pod, bound: BindResult) -> None:
+    def _not_bound(self, item: Waiting, pod: Pod, bound: BindResult, nominated: str) -> None:
         _log.info("not bound pod=%s node=%s fate=%s: %s", pod.key, pod.bound_to, bound.fate.value, bound.message)
-        happening = self._view.forget(pod.key, pod.uid)
-        known = self._parts.cache.pod(pod.key)
+        # One that may be bound keeps its room until it is known where it is.
+        if bound.fate is not Fate.IN_DOUBT:
+            self._queue.wake(self._view.forget(pod.key, pod.uid))
+        if self._queue.get(pod.key) is not item:
+            return
         if bound.fate is Fate.LOST:
             # Where it is bound to another node the watch says so; until then it must not be tried again.
-            if self._queue.get(pod.key) is item:
-                self._queue.drop(pod.key)
-        else:
-            self._queue.retry(item)
-            if bound.fate is Fate.REFUSED and known is not None and known.uid == pod.uid:
-                self._tell(known, "SchedulerError", f"binding rejected: {bound.message}")
-        if happening:
-            self._queue.wake(happening)
+            self._queue.drop(pod.key)
+            return
+        if nominated and bound.fate is not Fate.IN_DOUBT:
+            self._nominations.put(item.pod, nominated)  # others left for it
+        self._failed(item, f"binding rejected: {bound.message}" if bound.fate is not Fate.WITHDRAWN else "")
+
+    def _failed(self, item: Waiting, message: str) -> None:
+        """Try a pod again after its backoff: an error says nothing about nodes."""
+        self._queue.retry(item)
+        known = self._parts.cache.pod(item.pod.key)
+        if message and known is not None and known.uid == item.pod.uid:
+            self._tell(known, "SchedulerError", message)
 
     def _no_node(
         self, item: Waiting, known: PodChange, decision: Decision, preemption: Preemption | None, started: float
@@ -276,11 +323,34 @@ class Scheduler:
     async def _evict(self, pod: Pod, preemption: Preemption) -> None:
         assert preemption.node is not None
         try:
-            has_room = await self._evictor.evict(pod, preemption.node, preemption.victims)
+            refused = await self._evictor.evict(pod, preemption.node, preemption.victims)
+        except Exception:  # noqa: BLE001 (the pod that they should leave for must not wait for ever)
+            _log.exception("eviction failed for=%s", pod.key)
+            refused = list(preemption.victims)
         finally:
             self._preempting.discard(pod.uid)
-        if not has_room:
-            self._queue.activate(pod.key)
+        if refused:
+            self._spare(refused)
+            self._queue.try_again(pod.key)
+        self._wakened.set()
+
+    def _spare(self, pods: Sequence[Pod]) -> None:
+        """Leave pods that the server did not let go out of preemption for a while: others may be had."""
+        for pod in pods:
+            self._parts.cycle.spared.add(pod.uid)
+            self._refusals[pod.uid] += 1
+            seconds = min(2.0 ** self._refusals[pod.uid], MAX_SPARED_SECONDS)
+            asyncio.get_running_loop().call_later(seconds, self._spare_no_longer, pod)
+        self._view.touch()
+
+    def _spare_no_longer(self, pod: Pod) -> None:
+        self._parts.cycle.spared.discard(pod.uid)
+        still_there = self._view.running(pod.key)
+        if still_there is None or still_there.uid != pod.uid:
+            del self._refusals[pod.uid]
+            return
+        self._view.touch()
+        self._queue.wake(Happening.POD_DELETED)
         self._wakened.set()
 
     def _tell(self, pod: PodChange, reason: str, message: str) -> None:

@@ -169,6 +169,12 @@ class SchedulingQueue:
         if item is not None and item.place in (Place.BACKOFF, Place.UNSCHEDULABLE):
             self._enter(item, Place.ACTIVE)
 
+    def try_again(self, key: str) -> None:
+        """Decide on a pod again after its backoff, whatever it waits for but gates."""
+        item = self._items.get(key)
+        if item is not None and item.place is Place.UNSCHEDULABLE:
+            self._try_again(item)
+
     def wake(self, happening: Happening, at_most_priority: int | None = None) -> int:
         """Try the unschedulable pods again that something could have helped; return how many.
 
@@ -197,7 +203,7 @@ class SchedulingQueue:
                 self._enter(item, Place.ACTIVE)
         while self._unschedulable:
             item = self._items[next(iter(self._unschedulable))]
-            if now - item.failed_at <= MAX_UNSCHEDULABLE_SECONDS:
+            if item.failed_at + MAX_UNSCHEDULABLE_SECONDS > now:  # as `next_tick` says it
                 break
             self._try_again(item)
 

@@ -77,6 +77,9 @@ class EventRecorder:
             except ApiError as error:
                 self.num_dropped += 1
                 _log.debug("event not sent pod=%s/%s reason=%s: %s", event.namespace, event.name, event.reason, error)
+            except Exception:  # noqa: BLE001 (one event must not end the worker)
+                self.num_dropped += 1
+                _log.exception("event not sent pod=%s/%s reason=%s", event.namespace, event.name, event.reason)
             finally:
                 self._num_sending -= 1
 

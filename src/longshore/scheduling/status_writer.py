@@ -10,7 +10,7 @@ from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, Forbidden, Invalid, NotFound, Unauthorized
 
 NUM_WORKERS = 4
-_FINAL = (NotFound, Conflict, Invalid, Forbidden, Unauthorized)
+_GONE = (NotFound, Conflict, Invalid)
 _RETRY_SECONDS = 1.0
 _PAUSE_SECONDS = 0.01
 _SCHEDULED = "PodScheduled"
@@ -106,13 +106,19 @@ class StatusWriter:
             self._writing.add(key)
             try:
                 await self._write(wanted)
-            except _FINAL as error:
+            except _GONE as error:
                 _log.debug("status not written pod=%s: %s", key, error)
+            except (Forbidden, Unauthorized) as error:
+                _log.debug("status not written pod=%s: %s", key, error)
+                self._said.pop(key, None)  # to be said again at the next attempt
             except ApiError as error:
                 _log.debug("status will be written again pod=%s: %s", key, error)
                 await asyncio.sleep(_RETRY_SECONDS)
                 if key not in self._wanted and self._said.get(key, ("",))[0] == wanted.uid:
                     self._want(wanted, key)
+            except Exception:  # noqa: BLE001 (one status must not end the worker)
+                _log.exception("status not written pod=%s", key)
+                self._said.pop(key, None)
             finally:
                 self._writing.discard(key)
 
