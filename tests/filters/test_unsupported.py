@@ -57,6 +57,7 @@ CLAIMING = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "da
 
 SPECS = {
     "spec.resourceClaims": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}]},
+    "spec.schedulingGroup": {"schedulingGroup": {"podGroupName": "gang"}},
     "spec.hostUsers": {"hostUsers": False, "hostNetwork": True},
     "spec.containers[*].restartPolicyRules": {
         "containers": [{"name": "c", "restartPolicyRules": [{"action": "RestartAllContainers"}]}]
@@ -104,7 +105,16 @@ def test_claims_that_no_filter_understands_are_recognised_by_name(kind: str) -> 
 def test_plugins_are_those_that_upstream_has() -> None:
     plugins = {row.plugin for row in FIELDS.values()} | {row[0] for row in (VOLUME_SOURCES | CLAIM_REASONS).values()}
     known = {"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "DynamicResources", "NodeDeclaredFeatures"}
-    assert plugins == known
+    assert plugins == known | {"GangScheduling"}
+
+
+IN_TREE = "awsElasticBlockStore azureDisk azureFile cinder gcePersistentDisk portworxVolume vsphereVolume"
+
+
+@pytest.mark.parametrize("source", IN_TREE.split(" "))
+def test_volumes_that_upstream_hands_to_a_driver_count_as_the_drivers(source: str) -> None:
+    bound = (claim(volumeName="disk"), volume(**{source: {"volumeID": "1"}}))
+    assert [row.plugin for row in found(CLAIMING, *bound)] == ["NodeVolumeLimits"]
 
 
 @pytest.mark.parametrize(

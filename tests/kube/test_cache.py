@@ -191,15 +191,36 @@ def test_a_pod_made_again_under_its_name_is_first_gone() -> None:
 
 def test_a_pod_that_cannot_be_read_is_a_change_with_a_sentence() -> None:
     cache = Cache()
-    bad = pod("a", 1, overhead={"cpu": "many"}, schedulerName="longshore", nodeName="n")
+    bad = pod("a", 1, overhead={"cpu": "many"}, schedulerName="longshore")
     (change,) = watched(cache, PODS, "ADDED", bad)
     assert change.pod is None
     assert not change.is_gone
     assert "`default/a`" in change.error
     assert "spec.overhead.cpu" in change.error
-    assert (change.scheduler_name, change.bound_to) == ("longshore", "n")
+    assert change.scheduler_name == "longshore"
     assert cache.snapshot().pods == ()
     assert watched(cache, PODS, "MODIFIED", msgspec.structs.replace(bad)) == []
+
+
+def test_a_bound_pod_counts_without_annotations_that_cannot_be_read() -> None:
+    cache = Cache()
+    bad = pod("a", 1, nodeName="n", containers=[{"name": "c", "resources": {"requests": {"cpu": "2"}}}])
+    notes = {"latencyHardConstraint": "10ms", "team": "shop"}
+    bad = msgspec.structs.replace(bad, metadata=msgspec.structs.replace(bad.metadata, annotations=notes))
+    (change,) = watched(cache, PODS, "ADDED", bad)
+    assert "latencyHardConstraint" in change.error
+    (running,) = cache.snapshot().pods
+    assert (running.bound_to, running.annotations) == ("n", (("team", "shop"),))
+    assert dict(running.spec.containers[0].requests) == {"cpu": 2 * 10**9}
+
+
+def test_a_bound_pod_of_which_nobody_knows_what_it_uses_fills_its_node() -> None:
+    cache = Cache()
+    (change,) = watched(cache, PODS, "ADDED", pod("a", 1, overhead={"cpu": "many"}, nodeName="n"))
+    assert "spec.overhead.cpu" in change.error
+    (running,) = cache.snapshot().pods
+    assert running.bound_to == "n"
+    assert dict(running.spec.containers[0].requests)["cpu"] == 10**6 * 10**9
 
 
 def test_a_node_that_cannot_be_read_is_a_change_with_a_sentence() -> None:

@@ -216,7 +216,7 @@ async def test_stream_gives_lines_of_any_length() -> None:
 
 async def test_stream_ends_when_nothing_arrives() -> None:
     async with serving(sending(b"one\n", is_frozen=True)) as url, Client(Identity(url)) as client:
-        with pytest.raises(errors.Unreachable, match=r"nothing arrived for 0\.05 s"):
+        with pytest.raises(errors.Silent, match=r"says nothing on `GET /x` for 0\.05 s"):
             await streamed(client, idle_seconds=0.05)
 
 

@@ -58,6 +58,8 @@ async def test_token_may_stand_in_the_kubeconfig_or_in_a_file(tmp_path: Path) ->
     (tmp_path / "token").write_text("from the file")
     found = load(write(tmp_path / "two", {"tokenFile": "token"}))
     assert await found.credentials.current() == Credentials("from the file")
+    both = load(write(tmp_path / "three", {"token": "t", "tokenFile": "token"}))
+    assert await both.credentials.current() == Credentials("from the file")  # as client-go
 
 
 async def test_credentials_may_come_from_a_program(tmp_path: Path) -> None:

@@ -151,6 +151,14 @@ def test_an_unreadable_pod_of_ours_is_reported_and_a_foreign_one_is_not():
     assert [change.name for change in scene.unreadable] == ["ours"]
 
 
+def test_a_bound_pod_that_cannot_be_read_leaves_no_room_on_its_node():
+    scene = Scene()
+    scene.api.node("a")
+    scene.api.pod("odd", cpu="many", node="a")
+    assert [pod.name for pod in scene.view.running_on("a")] == ["odd"]
+    assert scene.unreadable == []
+
+
 def test_an_unreadable_node_takes_no_pods():
     scene = Scene()
     scene.api.node("a")

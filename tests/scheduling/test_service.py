@@ -297,9 +297,15 @@ async def test_a_server_that_cannot_be_reached_is_said(cluster: LocalCluster, tm
             await lonely.task
 
 
-async def test_a_lease_in_no_namespace_is_said(cluster: LocalCluster):
-    async with replica(cluster, cluster.kubeconfig, lease_namespace="nowhere") as ours:
-        with pytest.raises(InputError, match="no namespace `nowhere`"):
+async def test_the_namespace_of_the_lease_is_made_where_the_rights_allow_it(cluster: LocalCluster):
+    async with replica(cluster, cluster.kubeconfig, lease_namespace="new-here") as ours:
+        await wait_said(ours, "scheduling pods")
+    assert "made the namespace `new-here` for the lease" in ours.said
+
+
+async def test_a_lease_in_a_namespace_that_cannot_be_made_is_said(cluster: LocalCluster):
+    async with replica(cluster, cluster.kubeconfig, lease_namespace="kube.nowhere") as ours:
+        with pytest.raises(InputError, match=r"no namespace `kube\.nowhere` for the lease, and it cannot be made"):
             await ours.task
 
 

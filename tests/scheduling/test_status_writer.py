@@ -81,6 +81,19 @@ async def test_a_binding_can_wait_for_the_write_that_is_under_way():
     writer.pending(pod, "Unschedulable", "no room")
     while not api.requests:
         await asyncio.sleep(0)
-    await writer.idle("default/p")
+    await writer.settle("default/p")
     assert api.condition("p") is not None
     await writer.close()
+
+
+async def test_a_write_that_failed_is_not_repeated_once_a_binding_is_near():
+    api = FakeApi()
+    api.fail("/status", Unreachable("connection reset"))
+    writer, pod = StatusWriter(cast("Any", api)), change(api)
+    writer.start()
+    writer.pending(pod, "Unschedulable", "no room")
+    while not api.requests:
+        await asyncio.sleep(0)
+    await writer.settle("default/p")
+    await writer.close()
+    assert api.count() == {"PATCH status": 1}

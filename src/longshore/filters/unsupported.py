@@ -26,6 +26,9 @@ FIELDS = {
     "spec.resourceClaims": Unsupported(
         "spec.resourceClaims", "DynamicResources", "dynamic resource claims are not modelled"
     ),
+    "spec.schedulingGroup": Unsupported(
+        "spec.schedulingGroup", "GangScheduling", "pods of a group are placed together, and here one by one"
+    ),
     "spec.hostUsers": Unsupported(
         "spec.hostUsers", "NodeDeclaredFeatures", "user namespaces with host network need a feature that nodes declare"
     ),
@@ -42,7 +45,10 @@ VOLUME_SOURCES = {
     "awsElasticBlockStore": ("VolumeRestrictions", "two pods may not mount one disk"),
     "rbd": ("VolumeRestrictions", "two pods may not mount one image"),
     "iscsi": ("VolumeRestrictions", "two pods may not mount one target"),
-    "csi": ("NodeVolumeLimits", "a node's driver limits how many volumes it attaches"),
+    **dict.fromkeys(
+        ("csi", "azureDisk", "azureFile", "cinder", "portworxVolume", "vsphereVolume"),
+        ("NodeVolumeLimits", "a node's driver limits how many volumes it attaches"),
+    ),
     "ephemeral": ("VolumeBinding", "the claim is made and bound while the pod is placed"),
 }
 """Volume sources that a plugin outside our filters judges."""

@@ -52,7 +52,8 @@ class PodChange(msgspec.Struct, frozen=True, gc=False):
     pod: Pod | None = None
     """None: it is gone, or has ended, or (with an `error`) cannot be read."""
     error: str | None = None
-    """Why it cannot be read: it names object, field and reason."""
+    """Why it cannot be read: it names object, field and reason. A bound pod with an `error` counts all the same:
+    without longshore's annotations or, where its requests are the trouble, as one that fills its node."""
     scheduler_name: str = ""
     bound_to: str = ""
     """Known also of a pod that cannot be read."""
@@ -284,8 +285,9 @@ class Cache:
 
     def _read_pod(self, source: wire.Pod, key: str) -> PodChange:
         share, meta, status = self._share, source.metadata, source.status
-        pod = convert.pod(source, share=share)
+        pod, problem = self._convert_pod(source)
         return PodChange(
+            error=problem,
             key=key,
             namespace=pod.spec.namespace,
             name=pod.name,
@@ -301,6 +303,19 @@ class Cache:
             started=_moment(status.start_time),
             conditions=share(_conditions(status)),
         )
+
+    def _convert_pod(self, source: wire.Pod) -> tuple[Pod, str | None]:
+        """Convert a pod; one that is bound always counts, and what of it cannot be read is said beside it."""
+        try:
+            return convert.pod(source, share=self._share), None
+        except ObjectError as error:
+            if not source.spec.node_name:
+                raise
+            problem = str(error)
+        try:
+            return convert.pod(_without_own_annotations(source), share=self._share), problem
+        except ObjectError as error:
+            return convert.stand_in(source), str(error)
 
     def _share(self, value: Value) -> Value:
         """Return the one of equal values that is kept."""
@@ -321,6 +336,13 @@ class Cache:
                 for part in (node.node.allocatable, node.node.capacity, node.node.taints, node.node.images):
                     self._share(part)
         self._sweep_at = max(_SWEEP_AT_LEAST, 2 * len(self._shared))
+
+
+def _without_own_annotations(source: wire.Pod) -> wire.Pod:
+    kept = {
+        name: text for name, text in (source.metadata.annotations or {}).items() if name not in convert.POD_ANNOTATIONS
+    }
+    return msgspec.structs.replace(source, metadata=msgspec.structs.replace(source.metadata, annotations=kept))
 
 
 def _conditions(status: wire.PodStatus) -> tuple[PodCondition, ...]:

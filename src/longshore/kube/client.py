@@ -162,7 +162,8 @@ class Client:
                     answer.connection.transport.abort()  # nobody needs a goodbye on a stream that has no end
                 answer.close()
         except TimeoutError as error:
-            raise self._unreachable(asked, f"nothing arrived for {idle_seconds:g} s") from error
+            message = f"the API server at {self.identity.server} says nothing on `{asked}` for {idle_seconds:g} s"
+            raise errors.Silent(message) from error
         except aiohttp.ClientError as error:
             raise self._broken(asked, error) from error
 

@@ -227,7 +227,7 @@ def _credentials(user: _User, path: Path, cluster: _Cluster, source: str) -> Cre
         missing = "client-key" if key is None else "client-certificate"
         raise InputError(f"{source}: `{missing}` is missing, expected a certificate and its key")
     pair = None if certificate is None or key is None else Certificate(certificate, key)
-    if user.token_file and not user.token:
+    if user.token_file:  # before a token that stands beside it, as client-go
         return TokenFile(folder / user.token_file, pair)
     if user.token or pair is not None or user.exec is None:
         return FixedCredentials(Credentials(user.token or None, pair))

@@ -88,7 +88,7 @@ def volume(source: wire.PersistentVolume, identity: ObjectIdentity) -> Persisten
     affinity = source.spec.node_affinity
     required = affinity.required if affinity else None
     terms = _selected(identity, "spec.nodeAffinity", lambda: selectors.node_terms(required))
-    return PersistentVolume(identity.name, freeze(source.metadata.labels), terms, source.spec.csi is not None)
+    return PersistentVolume(identity.name, freeze(source.metadata.labels), terms, source.spec.is_csi)
 
 
 def namespace(source: wire.Namespace, identity: ObjectIdentity) -> Namespace:

@@ -37,6 +37,17 @@ _DEFAULT_NODE = Node("")
 # The most of a resource that one field may name, in array units (milli-CPU, bytes, pieces). Scores multiply amounts by
 # 100 and nodes add them up, in int64: upstream's results wrap beyond this, and mean nothing any more.
 LARGEST_AMOUNT = INT64_MAX // 100
+POD_ANNOTATIONS = (
+    annotations.GPU_COUNT,
+    annotations.GPU_MILLI,
+    annotations.GPU_MODEL,
+    annotations.GPU_DEVICES,
+    LATENCY_SOFT_ANNOTATION,
+    LATENCY_HARD_ANNOTATION,
+)
+"""All that is read of a pod's annotations; tenants write them."""
+# A million CPUs and a petabyte: more than a node has, and few enough that some of them can be added up.
+_FULL = (("cpu", 10**6 * 10**9), ("ephemeral-storage", 10**15 * 10**9), ("memory", 10**15 * 10**9))
 # The largest number in an annotation (milliseconds, watts, prices, grams): sums and products of such stay exact enough.
 LARGEST_NUMBER = 10**9
 # Points of a power curve: every node's is brought to the length of the longest.
@@ -104,6 +115,19 @@ def pod(source: wire.Pod, *, is_incoming: bool = False, share: Share = _unshared
         annotations=share(freeze(notes)),
         gpu_devices=read.whole_list(notes, annotations.GPU_DEVICES),
         unmodelled=_unmodelled(spec),
+    )
+
+
+def stand_in(source: wire.Pod) -> Pod:
+    """Return a pod for one that is bound and cannot be read: nobody knows what it uses, so its node counts as full."""
+    meta, spec = source.metadata, source.spec
+    return Pod(
+        name=meta.name,
+        spec=PodSpec(meta.namespace or "default", freeze(meta.labels or {}), (Container(requests=_FULL),)),
+        uid=meta.uid,
+        bound_to=spec.node_name,
+        priority=spec.priority or 0,
+        scheduler_name=spec.scheduler_name or "default-scheduler",
     )
 
 
@@ -351,6 +375,7 @@ def _unmodelled(spec: wire.PodSpec) -> tuple[str, ...]:
     ]
     found = {
         "spec.resourceClaims": bool(spec.resource_claims),
+        "spec.schedulingGroup": spec.scheduling_group is not None,
         "spec.hostUsers": spec.host_users is False and bool(spec.host_network),
         "spec.containers[*].restartPolicyRules": any(rule.action == "RestartAllContainers" for rule in rules),
     }

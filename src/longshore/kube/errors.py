@@ -11,6 +11,7 @@
         ├── TooManyRequests      429: later; `retry_after` says when
         ├── Garbled              a success whose body cannot be read
         └── Unreachable          status 0: no answer (no connection, connection lost, no answer in time)
+            ├── Silent           a stream on which nothing arrives any more
             └── NoCredentials    nothing was asked: there is no token or certificate to show
 
 `may_have_happened` tells whether a write can have taken effect all the same: then read before writing again.
@@ -94,6 +95,10 @@ class Unreachable(ApiError):
     def may_have_happened(self) -> bool:
         """Say whether the request can have taken effect."""
         return self.was_sent
+
+
+class Silent(Unreachable):
+    """Nothing has arrived on a stream for longer than a server is ever silent."""
 
 
 class NoCredentials(Unreachable):

@@ -152,6 +152,8 @@ def _with_unmodelled(fields: Manifest, unmodelled: Iterable[str]) -> Manifest:
     """Use the fields that no filter reads in the smallest way in which they are recognised."""
     if "spec.resourceClaims" in unmodelled:
         fields["resourceClaims"] = [{"name": "claim"}]
+    if "spec.schedulingGroup" in unmodelled:
+        fields["schedulingGroup"] = {"podGroupName": "group"}
     if "spec.hostUsers" in unmodelled:
         fields |= {"hostUsers": False, "hostNetwork": True}
     if "spec.containers[*].restartPolicyRules" in unmodelled:

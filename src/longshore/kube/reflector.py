@@ -14,7 +14,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 
@@ -190,15 +190,22 @@ class Reflector:
             query["resourceVersion"] = self._version
         num_lines, has_begun = 0, self._version is not None
         stream = self._client.stream(self.resource.path, query, idle_seconds=self._idle_seconds)
-        async with contextlib.aclosing(stream):  # type: ignore[type-var]
-            async for lines in stream:
-                if not has_begun:
-                    self._deliver(WatchBatch(self.resource, Stage.LIST_BEGINS))
-                    has_begun = True
-                num_lines += len(lines)
-                self._take(lines)
-                if self._version is not None:
-                    self._failures, self._last_error = 0, None
+        try:
+            async with contextlib.aclosing(stream):  # type: ignore[type-var]
+                async for lines in stream:
+                    if not has_begun:
+                        self._deliver(WatchBatch(self.resource, Stage.LIST_BEGINS))
+                        has_begun = True
+                    num_lines += len(lines)
+                    self._take(lines)
+                    if self._version is not None:
+                        self._failures, self._last_error = 0, None
+        except errors.Silent:
+            if num_lines == 0:
+                # A healthy server sends a bookmark. One whose store was set back knows no version as late as ours,
+                # and waits for it without a word.
+                self._version = None
+            raise
         return num_lines
 
     def _take(self, lines: list[bytes]) -> None:
@@ -224,6 +231,9 @@ class Reflector:
         if self._version is None:
             self._deliver(WatchBatch(self.resource, Stage.LIST, events))
             return
+        version = events[0].object.metadata.resource_version
+        if _is_older(version, self._version):
+            self._went_back(version)
         self._deliver(WatchBatch(self.resource, Stage.WATCH, events))
         self._version = events[-1].object.metadata.resource_version
 
@@ -234,11 +244,14 @@ class Reflector:
                 self._end_list(version)
             return
         if _is_older(version, self._version):
-            # The store was set back (a backup): what we hold may not exist in it.
-            self._version = None
-            raise BrokenStreamError(f"the versions of {self.resource.name} went back to {version}")
+            self._went_back(version)
         self._version = version
         self._deliver(WatchBatch(self.resource, Stage.WATCH, resource_version=version))
+
+    def _went_back(self, version: str) -> NoReturn:
+        """The store was set back (a backup): what we hold may not exist in it."""
+        self._version = None
+        raise BrokenStreamError(f"the versions of {self.resource.name} went back to {version}")
 
     def _end_list(self, version: str) -> None:
         self._version = version
@@ -305,7 +318,7 @@ class Reflector:
         if isinstance(error, errors.Gone) and not isinstance(self._last_error, errors.Gone):
             wait = 0.0  # nothing is wrong with the server: it only keeps no longer history
         if isinstance(error, errors.TooManyRequests) and error.retry_after is not None:
-            wait = max(wait, error.retry_after)
+            wait = max(wait, min(error.retry_after, _BACKOFF_MOST_SECONDS))
         self._failures, self._last_error = self._failures + 1, error
         _log.info("resource=%s failures=%d wait_seconds=%.1f: %s", self.resource.name, self._failures, wait, error)
         await self._sleep(wait)

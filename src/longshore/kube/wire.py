@@ -212,6 +212,7 @@ class PodSpec(Wire, frozen=True):
     volumes: list[dict[str, msgspec.Raw]] | None = None
     scheduling_gates: list[SchedulingGate] | None = None
     resource_claims: list[dict[str, msgspec.Raw]] | None = None
+    scheduling_group: dict[str, msgspec.Raw] | None = None
     host_network: bool | None = None
     host_users: bool | None = None
     preemption_policy: str | None = None
@@ -350,6 +351,21 @@ class PersistentVolumeSpec(Wire, frozen=True):
 
     node_affinity: VolumeNodeAffinity | None = None
     csi: dict[str, msgspec.Raw] | None = None
+    # Upstream treats these as volumes of their CSI drivers (k8s.io/csi-translation-lib).
+    aws_elastic_block_store: dict[str, msgspec.Raw] | None = None
+    azure_disk: dict[str, msgspec.Raw] | None = None
+    azure_file: dict[str, msgspec.Raw] | None = None
+    cinder: dict[str, msgspec.Raw] | None = None
+    gce_persistent_disk: dict[str, msgspec.Raw] | None = None
+    portworx_volume: dict[str, msgspec.Raw] | None = None
+    vsphere_volume: dict[str, msgspec.Raw] | None = None
+
+    @property
+    def is_csi(self) -> bool:
+        """A driver attaches it."""
+        migrated = (self.aws_elastic_block_store, self.azure_disk, self.azure_file, self.cinder)
+        others = (self.gce_persistent_disk, self.portworx_volume, self.vsphere_volume)
+        return any(source is not None for source in (self.csi, *migrated, *others))
 
 
 class PersistentVolume(Wire, frozen=True):

@@ -1,4 +1,4 @@
-"""All that longshore writes to a cluster: bindings, pod conditions, deletions of victims, events.
+"""All that longshore writes to a cluster: bindings, pod conditions, deletions of victims, events, a namespace.
 
 Every write of a pod names its UID: a pod that was deleted and made again under the same name is another pod.
 """
@@ -210,6 +210,17 @@ async def create_event(
         related=related or msgspec.UNSET,
     )
     await client.request("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body=_encode(event))
+
+
+async def create_namespace(client: Client, name: str) -> None:
+    """Make a namespace.
+
+    Raises:
+        Conflict: it is there.
+        ApiError: the server refused or did not answer.
+    """
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    await client.request("POST", "/api/v1/namespaces", body=body)
 
 
 def truncated(note: str) -> str:

@@ -87,6 +87,8 @@ class Intake:
         if change.pod is None:
             return self._unreadable(change)
         if change.bound_to:
+            if change.error is not None:
+                _log.warning("running pod read in part pod=%s node=%s: %s", change.key, change.bound_to, change.error)
             self._no_longer_waits(change.key)
             return self._view.put_running(running(change, self._now()))
         if change.scheduler_name == self._scheduler_name:
@@ -101,10 +103,7 @@ class Intake:
         return self._view.drop_running(change.key)
 
     def _unreadable(self, change: PodChange) -> Happening:
-        if change.bound_to:
-            # What it uses is not known: what was known before still counts.
-            _log.warning("running pod cannot be read pod=%s node=%s: %s", change.key, change.bound_to, change.error)
-        elif change.scheduler_name == self._scheduler_name:
+        if change.scheduler_name == self._scheduler_name:
             self._no_longer_waits(change.key)
             self.on_unreadable(change)
         return Happening.NOTHING

@@ -227,7 +227,7 @@ class Scheduler:
         if pod.gpu_devices is not None:
             notes = {annotations.GPU_DEVICES: ",".join(map(str, pod.gpu_devices))}
         try:
-            await self._statuses.idle(pod.key)
+            await self._statuses.settle(pod.key)
             bound = await self._binder.bind(pod, notes)
         except Exception as error:  # noqa: BLE001 (somebody has to answer for the pod)
             _log.exception("binding failed pod=%s", pod.key)

@@ -19,8 +19,10 @@ from longshore.deciding.assume import ClusterView
 from longshore.deciding.cycle import Cycle
 from longshore.deciding.decider import Decider
 from longshore.deciding.find import check_size
+from longshore.kube import writes
 from longshore.kube.cache import Cache
 from longshore.kube.client import Client
+from longshore.kube.errors import ApiError, Conflict
 from longshore.kube.lease import (
     LEASE_SECONDS,
     RENEW_DEADLINE_SECONDS,
@@ -117,7 +119,11 @@ class Service:
         Raises:
             LongshoreError: credentials, rights, the lease or the policy do not allow it, or the lease was lost.
         """
-        election = self._election()
+        # Its own connections: what fills the others must not cost the lease.
+        async with Client(self._client.identity, max_connections=2) as lease_client:
+            await self._run(self._election(lease_client))
+
+    async def _run(self, election: LeaderElection | None) -> None:
         if election is not None:
             await election.look()  # before anything that takes long: a holder that died is waited for from now on
         await self._check_rights()
@@ -125,7 +131,7 @@ class Service:
         async with _background(run_reflectors(reflectors)) as watch:
             if not await self._until(self._synced.wait(), watch):
                 return
-            self._check_cluster()
+            await self._check_cluster()
             async with _background(self._follow_readings()) as readings:
                 await self._lead_if_elected(election, watch, readings)
 
@@ -140,17 +146,27 @@ class Service:
         if missing:
             raise MissingRightsError(missing, self._client.identity.source)
 
-    def _check_cluster(self) -> None:
+    async def _check_cluster(self) -> None:
         """Refuse what can only be seen once the cluster is known."""
         view, settings = self._cycle.view, self._settings
         check_size(self._policy, len(view.nodes))
         names = {namespace.name for namespace in view.live.context.namespaces}
         if settings.elects_leader and settings.lease_namespace not in names:
-            raise InputError(
-                f"there is no namespace `{settings.lease_namespace}` for the lease",
-                "`kubectl apply -f deploy/rbac.yaml` makes it; or choose one by `--lease-namespace`",
-            )
+            await self._make_namespace(settings.lease_namespace)
         self._around.say(f"cache synced: {len(view.nodes)} nodes, {view.num_running} pods running")
+
+    async def _make_namespace(self, name: str) -> None:
+        try:
+            await writes.create_namespace(self._client, name)
+        except Conflict:
+            return  # another replica was faster
+        except ApiError as error:
+            raise InputError(
+                f"there is no namespace `{name}` for the lease, and it cannot be made: {error.message}",
+                "`kubectl apply -f deploy/rbac.yaml` makes it; or choose one by `--lease-namespace`, or run alone by "
+                "`--no-leader-elect`",
+            ) from error
+        self._around.say(f"made the namespace `{name}` for the lease")
 
     def _deliver(self, batch: WatchBatch) -> None:
         """Take a batch of the watch over; before all first lists are in it only goes to the cache."""
@@ -183,13 +199,13 @@ class Service:
         self._queue.wake(self._cycle.view.put_readings(readings))
         self.scheduler.wake()
 
-    def _election(self) -> LeaderElection | None:
+    def _election(self, client: Client) -> LeaderElection | None:
         settings = self._settings
         if not settings.elects_leader:
             return None
         lasts, deadline, retry = settings.lease_times
         return LeaderElection(
-            self._client,
+            client,
             settings.lease_namespace,
             settings.lease_name,
             settings.identity,

@@ -65,8 +65,12 @@ class StatusWriter:
         self._said.pop(key, None)
         self._wanted.pop(key, None)
 
-    async def idle(self, key: str) -> None:
-        """Wait until no write of a pod is under way: one that says `not scheduled` must not come after its binding."""
+    async def settle(self, key: str) -> None:
+        """Drop what is to be written of a pod, and wait for what is under way.
+
+        A write that says `not scheduled` must not come after the binding.
+        """
+        self.forget(key)
         while key in self._writing:
             await asyncio.sleep(_PAUSE_SECONDS)
 
