@@ -52,3 +52,15 @@ def test_bundles_of_different_objectives_are_compared_apart(
 def test_what_is_no_bundle_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run("evaluate", str(tmp_path / "nothing")) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["{path}:reward", 'terms: [{{name: "{path}:reward"}}]', 'terms: [{{name: "x\\x2epy:f"}}]']
+)
+def test_a_bundle_may_not_name_code_that_is_then_run(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    trap = tmp_path / "trap.py"
+    trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\ndef reward(step): return 0.0\n")
+    write_folder(tmp_path / "b", make_hybrid("energy-latency", objective=text.format(path=trap), provenance={}))
+    assert run("evaluate", str(tmp_path / "b"), "--seeds", "1") == 2
+    assert "which is not run on its word" in capsys.readouterr().err
+    assert not (tmp_path / "sprung").exists()

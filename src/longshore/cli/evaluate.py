@@ -96,12 +96,24 @@ def _groups(
         texts = (*(f"{name}={value}" for name, value in config.items()), *(parameters or ()))
         setting = (
             workload or str(own["workload"]),
-            objective or str(own["objective"]),
+            objective or _own_objective(bundle, str(own["objective"])),
             float(own["lag_seconds"]) if lag is None else lag,
             texts,
         )
         found.setdefault(setting, []).append(bundle)
     return found
+
+
+def _own_objective(bundle: str, objective: str) -> str:
+    """Return what a bundle was trained for; a bundle comes from anywhere, so it may not name code that is then run."""
+    from longshore.core.words.errors import InputError
+
+    if ".py" in objective or "\\" in objective:  # a backslash: YAML could spell it otherwise
+        raise InputError(
+            f"the bundle `{bundle}` was trained for `{objective}`, a function in a file, which is not run on its word",
+            "give the objective yourself by `--objective`, if you know the file",
+        )
+    return objective
 
 
 def _own_setting(bundle: str) -> dict[str, Any]:
