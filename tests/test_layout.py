@@ -119,6 +119,22 @@ def test_source_modules_have_tests() -> None:
     assert without == [], "add tests/<same path>/test_<module>.py, or a pattern in SHARED_TESTS"
 
 
+NAMED_FILE = re.compile(rf"(?<![\w/.<$-])((?:{'|'.join(PYTHON_FOLDERS)})/[\w./-]+\.(?:py|go|md|yaml|sh))\b")
+HISTORY = ("docs/decisions/", "src/longshore/bundles/", "CHANGELOG.md")
+"""Where files are named that were there once."""
+
+
+def test_files_that_are_named_are_there() -> None:
+    """Comments, pages and tests of Go name files of Python; a move must not forget them."""
+    missing = []
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("Makefile"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/**/*.go")]:
+        name = path.relative_to(ROOT).as_posix()
+        if not name.startswith(HISTORY) and not name.startswith("."):
+            named = NAMED_FILE.findall(path.read_text(encoding="utf-8"))
+            missing += [f"{name}: {one}" for one in named if not (ROOT / one).exists()]
+    assert missing == []
+
+
 def test_tests_mirror_the_source() -> None:
     mirrored = {test for module in source_modules() for test in own_tests(module)}
     shared = {TESTS / test for test in SHARED_TESTS.values()}

@@ -22,7 +22,7 @@ type candidate struct {
 // MarshalJSON writes the pair.
 func (c candidate) MarshalJSON() ([]byte, error) { return json.Marshal([2]any{c.node, c.score}) }
 
-// decision is a row of the decision log, with the field names of src/longshore/store/records.py.
+// decision is a row of the decision log, with the field names of src/longshore/core/words/decision.py.
 type decision struct {
 	TimeMicros     int64       `json:"time_us"`
 	Mode           string      `json:"mode"`
