@@ -6,17 +6,15 @@ from typing import Any
 import pytest
 
 from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import (
     AffinityTerm,
     NodePreference,
     NodeSelectorTerm,
-    Pod,
     PodSpec,
     SpreadConstraint,
-    Volume,
     WeightedAffinityTerm,
 )
-from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
 from longshore.filters.unsupported import (
     CLAIM_REASONS,
     FIELDS,
@@ -35,7 +33,7 @@ def found(spec: dict[str, Any], *others: dict[str, Any]) -> tuple[Unsupported, .
     """Read a dump with one pod of this spec and the other objects; say what the pod needs that is not modelled."""
     pod = {"kind": "Pod", "metadata": {"name": "p", "namespace": "shop"}, "spec": spec}
     snapshot = read_dump(json.dumps({"kind": "List", "items": [pod, *others]}).encode()).snapshot
-    return find_unsupported(snapshot.pods[0], snapshot)
+    return find_unsupported(snapshot.pods[0], Objects.of(snapshot))
 
 
 def claim(**spec: Any) -> dict[str, Any]:
@@ -195,12 +193,3 @@ def test_the_requirement_that_cannot_be_read_is_shown() -> None:
 )
 def test_what_upstream_reads_or_passes_over_is_not_named(spec: PodSpec) -> None:
     assert find_unreadable(spec) == ()
-
-
-def test_claims_are_looked_up_in_the_snapshot_that_is_given() -> None:
-    pod = Pod("a", PodSpec(volumes=(Volume("persistentVolumeClaim", "data"),)))
-    bound = Snapshot(claims=(PersistentVolumeClaim("default", "data", "v"),), volumes=(PersistentVolume("v"),))
-    other = Snapshot(claims=(PersistentVolumeClaim("default", "data", "gone"),))
-    for _ in range(2):
-        assert find_unsupported(pod, bound) == ()
-        assert [need.plugin for need in find_unsupported(pod, other)] == ["VolumeBinding"]

@@ -249,7 +249,10 @@ def test_an_object_without_the_fields_of_its_kind_is_a_change_with_a_sentence() 
 def test_the_context_is_given_as_words_in_order() -> None:
     cache = Cache()
     spaces = [wire.Namespace(wire.ObjectMeta(name=name, resource_version="1")) for name in ("b", "a")]
-    assert listed(cache, NAMESPACES, *spaces) == [ContextChange("Namespace")] * 2
+    assert listed(cache, NAMESPACES, *spaces) == [
+        ContextChange("Namespace", after=Namespace("b")),
+        ContextChange("Namespace", after=Namespace("a")),
+    ]
     selector = wire.WorkloadSpec(wire.LabelSelector({"app": "x"}))
     sets = wire.Workload(wire.ObjectMeta(name="web", namespace="a", resource_version="2"), selector)
     listed(cache, REPLICA_SETS, sets)
@@ -261,6 +264,17 @@ def test_the_context_is_given_as_words_in_order() -> None:
         *("apps/v1", "ReplicaSet", "a", "web"),
     )
     assert cache.snapshot().namespaces == context["namespaces"]
+
+
+def test_a_change_of_the_context_says_what_was_and_what_is() -> None:
+    cache = Cache()
+    plain = wire.Namespace(wire.ObjectMeta(name="a", resource_version="1"))
+    labelled = wire.Namespace(wire.ObjectMeta(name="a", resource_version="2", labels={"team": "x"}))
+    word, other = Namespace("a"), Namespace("a", (("team", "x"),))
+    assert watched(cache, NAMESPACES, "ADDED", plain) == [ContextChange("Namespace", None, None, word)]
+    assert watched(cache, NAMESPACES, "MODIFIED", labelled) == [ContextChange("Namespace", None, word, other)]
+    gone = msgspec.structs.replace(labelled, metadata=wire.ObjectMeta(name="a", resource_version="3"))
+    assert watched(cache, NAMESPACES, "DELETED", gone) == [ContextChange("Namespace", None, other, None)]
 
 
 def test_a_part_of_the_context_that_cannot_be_read_is_left_out_with_a_sentence() -> None:
@@ -279,8 +293,9 @@ def test_disruption_budgets_are_given_as_words() -> None:
     source |= {"spec": {"selector": {"matchLabels": {"app": "x"}}}}
     source |= {"status": {"disruptionsAllowed": 2, "disruptedPods": {"p": "2026-01-01T00:00:00Z"}}}
     raw = msgspec.json.decode(msgspec.json.encode(source), type=wire.PodDisruptionBudget)
-    assert listed(cache, DISRUPTION_BUDGETS, raw) == [ContextChange("PodDisruptionBudget")]
+    (change,) = listed(cache, DISRUPTION_BUDGETS, raw)
     (budget,) = cache.disruption_budgets()
+    assert change == ContextChange("PodDisruptionBudget", after=budget)
     assert (budget.namespace, budget.name, budget.disruptions_allowed) == ("a", "b", 2)
     assert budget.disrupted_pods == {"p"}
     assert budget.selector.matches({"app": "x"})

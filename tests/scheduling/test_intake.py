@@ -123,10 +123,10 @@ def test_a_finished_pod_frees_its_room():
     assert scene.view.num_running == 0
 
 
-def test_a_changed_service_changes_the_context_and_a_claim_wakes_who_waits_for_it():
+def test_a_changed_service_is_taken_up_and_a_claim_wakes_who_waits_for_it():
     scene = Scene()
     scene.api.put(SERVICES, {"metadata": {"name": "web"}, "spec": {"selector": {"app": "x"}}})
-    assert [service.name for service in scene.view.live.context.services] == ["web"]
+    assert [service.name for service in scene.view.live.objects.services.values()] == ["web"]
     scene.api.pod("p")
     scene.fail_next("unsupported")
     scene.now += 20

@@ -120,6 +120,7 @@ def load_traces(
 
     A name of the table is a workload, even where a file of that name lies about.
     """
+    from longshore.core.words.objects import Objects
     from longshore.filters.unsupported import find_unsupported
     from longshore.kube.trace_file import read_trace
     from longshore.workloads import REGISTRY
@@ -138,8 +139,9 @@ def load_traces(
         raise InputError("a trace file has its nodes and pods already", "leave `--nodes` and `--set` out")
     trace = read_trace(read_bytes(workload).splitlines())
     snapshot = trace.snapshot()
+    objects = Objects.of(snapshot)
     for pod in snapshot.pods:
-        needs = find_unsupported(pod, snapshot)
+        needs = find_unsupported(pod, objects)
         if needs:
             raise InputError(
                 f"pod `{pod.key}` uses {needs[0].field}, which longshore does not model: {needs[0].reason}",

@@ -48,10 +48,12 @@ def import_dump(
 
 
 def _report(found: "Import") -> dict[str, Any]:
+    from longshore.core.words.objects import Objects
     from longshore.filters.unsupported import find_unsupported
 
     snapshot = found.snapshot
-    unsupported = {pod.key: [need._asdict() for need in find_unsupported(pod, snapshot)] for pod in snapshot.pending}
+    objects = Objects.of(snapshot)
+    unsupported = {pod.key: [need._asdict() for need in find_unsupported(pod, objects)] for pod in snapshot.pending}
     return {
         "nodes": len(snapshot.nodes),
         "pods": {"bound": len(snapshot.pods) - len(snapshot.pending), "pending": len(snapshot.pending)},

@@ -11,6 +11,7 @@ from typing import Any
 
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.node import Node, NodeReadings
+from longshore.core.words.objects import Word
 from longshore.core.words.pod import Pod
 from longshore.deciding.helping import Happening, node_happening
 
@@ -64,6 +65,11 @@ class ClusterView:
     def put_context(self, **context: Any) -> None:
         """Take the objects that constraints refer to, as `LiveCluster.put_context` does."""
         self.live.put_context(**context)
+        self.version += 1
+
+    def put_object(self, before: Word | None, after: Word | None) -> None:
+        """Take another object in the place of one, as `LiveCluster.put_object` does."""
+        self.live.put_object(before, after)
         self.version += 1
 
     def touch(self) -> None:

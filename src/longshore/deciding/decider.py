@@ -178,7 +178,7 @@ def held_back_reason(encoded: Encoded, pod: Pod) -> str | None:
     unreadable = find_unreadable(pod.spec)
     if unreadable:
         return "; ".join(unreadable)
-    needs = find_unsupported(pod, encoded.context)
+    needs = find_unsupported(pod, encoded.objects)
     if needs:
         return "; ".join(
             f"{need.field} needs {need.plugin}, which longshore does not model: {need.reason}" for need in needs

@@ -4,13 +4,12 @@ A pod that uses one of these is recognised and left Pending with the field's nam
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from longshore.core.arrays.static import find_unparsable_in
 from longshore.core.words.labels import Requirement, find_unparsable
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import AffinityTerm, Pod, PodSpec, Volume
-from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
 
 
 class Unsupported(NamedTuple):
@@ -66,51 +65,22 @@ CLAIM_REASONS = {
 """What can be special about a claim."""
 
 
-def find_unsupported(pod: Pod, snapshot: Snapshot) -> tuple[Unsupported, ...]:
+def find_unsupported(pod: Pod, objects: Objects) -> tuple[Unsupported, ...]:
     """List the pod's needs that are not modelled; empty = the filters' word is final."""
     found = [FIELDS[field] for field in pod.unmodelled]
     for volume in pod.spec.volumes:
         if volume.source in VOLUME_SOURCES:
             found.append(Unsupported(f"spec.volumes[*].{volume.source}", *VOLUME_SOURCES[volume.source]))
         elif volume.source == "persistentVolumeClaim":
-            special = _special_claim(pod, volume, snapshot)
+            special = _special_claim(pod, volume, objects)
             if special is not None:
                 plugin, reason = CLAIM_REASONS[special]
                 found.append(Unsupported("spec.volumes[*].persistentVolumeClaim", plugin, f"`{volume.name}`: {reason}"))
     return tuple(found)
 
 
-class _Identity:
-    """A snapshot as a key: equal to itself only, and hashed without reading all of it."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-
-    def __hash__(self) -> int:
-        return id(self.snapshot)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Identity) and self.snapshot is other.snapshot
-
-
-class _Storage(NamedTuple):
-    """Claims and volumes by name."""
-
-    claims: dict[tuple[str, str], PersistentVolumeClaim]
-    volumes: dict[str, PersistentVolume]
-
-
-@lru_cache(maxsize=2)  # every waiting pod of a cluster is asked about in turn
-def _storage_of(key: _Identity) -> _Storage:
-    return _Storage(
-        {(claim.namespace, claim.name): claim for claim in key.snapshot.claims},
-        {volume.name: volume for volume in key.snapshot.volumes},
-    )
-
-
-def _special_claim(pod: Pod, volume: Volume, snapshot: Snapshot) -> str | None:
-    storage = _storage_of(_Identity(snapshot))
-    claim = storage.claims.get((pod.namespace, volume.name))
+def _special_claim(pod: Pod, volume: Volume, objects: Objects) -> str | None:
+    claim = objects.claims.get((pod.namespace, volume.name))
     if claim is None:
         return "missing"
     if claim.is_lost:
@@ -121,7 +91,7 @@ def _special_claim(pod: Pod, volume: Volume, snapshot: Snapshot) -> str | None:
         return "unbound"
     if claim.is_half_bound:
         return "half-bound"
-    bound = storage.volumes.get(claim.volume_name)
+    bound = objects.volumes.get(claim.volume_name)
     if bound is None:
         return "missing-volume"
     if bound.is_csi:

@@ -26,6 +26,8 @@ from longshore.kube.resources import RESOURCES, Resource
 
 Value = TypeVar("Value", bound=Hashable)
 
+BUDGET = "PodDisruptionBudget"
+"""The one kind whose objects are about evictions and not about constraints."""
 _FINISHED = ("Succeeded", "Failed")
 _KEPT_CONDITIONS = ("PodScheduled", "DisruptionTarget")
 _SWEEP_AT_LEAST = 10_000
@@ -86,10 +88,13 @@ class NodeChange(NamedTuple):
 
 
 class ContextChange(NamedTuple):
-    """Something of a kind that constraints refer to has changed; `Cache.context` gives all of them."""
+    """An object that constraints refer to has changed."""
 
     kind: str
     error: str | None = None
+    before: Any = None
+    """Its word until now; None = there was none, or it could not be read."""
+    after: Any = None
 
 
 Change = PodChange | NodeChange | ContextChange
@@ -233,7 +238,8 @@ class Cache:
         if isinstance(word, PodChange | NodeChange):
             changes.append(word)
         else:
-            changes.append(ContextChange(store.resource.kind, word.error if isinstance(word, _Refused) else None))
+            error = word.error if isinstance(word, _Refused) else None
+            changes.append(ContextChange(store.resource.kind, error, _readable(before), _readable(word)))
 
     def _drop(self, store: _Store, key: str, changes: list[Change]) -> None:
         before = store.words.pop(key, None)
@@ -243,7 +249,7 @@ class Cache:
         elif isinstance(before, NodeChange):
             changes.append(NodeChange(key, None))
         elif before is not None:
-            changes.append(ContextChange(store.resource.kind))
+            changes.append(ContextChange(store.resource.kind, before=_readable(before)))
 
     def _read(self, store: _Store, key: str, source: Any) -> Any:
         """Convert an object; one that cannot be read becomes a word that bears the reason."""
@@ -336,6 +342,10 @@ class Cache:
                 for part in (node.node.allocatable, node.node.capacity, node.node.taints, node.node.images):
                     self._share(part)
         self._sweep_at = max(_SWEEP_AT_LEAST, 2 * len(self._shared))
+
+
+def _readable(word: Any) -> Any:
+    return None if isinstance(word, _Refused) else word
 
 
 def _without_own_annotations(source: wire.Pod) -> wire.Pod:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from longshore.core.words.labels import Labels
 from longshore.core.words.node import Node, NodeReadings
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import (
     LATENCY_HARD_ANNOTATION,
     LATENCY_SOFT_ANNOTATION,
@@ -19,7 +20,6 @@ from longshore.core.words.pod import (
     PodSpec,
     Toleration,
 )
-from longshore.core.words.snapshot import Snapshot
 from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.filters.unsupported import find_unsupported
 from longshore.kube import annotations, wire
@@ -181,13 +181,13 @@ class Recorder:
         ends = {one.pod: one for one in self.happened if isinstance(one, PodGone)}
         bound = {one.pod: one.time for one in self.happened if isinstance(one, PodBound)}
         context = {field: tuple(words.values()) for field, words in self._context.items()}
-        whole = Snapshot(**context)
+        objects = Objects(word for words in context.values() for word in words)
         dropped: dict[str, str] = {}
         events: list[Event] = []
         for one in self.happened:
             match one:
                 case Create(time, pod):
-                    needs = find_unsupported(pod, whole)
+                    needs = find_unsupported(pod, objects)
                     if needs:
                         dropped[pod.key] = f"it uses {needs[0].field}, which longshore does not model"
                         continue

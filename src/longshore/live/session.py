@@ -8,7 +8,7 @@ from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.errors import LongshoreError
 from longshore.core.words.pod import Pod
 from longshore.kube import annotations, writes
-from longshore.kube.cache import Cache, Change, ContextChange, NodeChange, PodChange
+from longshore.kube.cache import BUDGET, Cache, Change, NodeChange, PodChange
 from longshore.kube.client import Client
 from longshore.kube.reflector import Reflector, WatchBatch, run_reflectors
 from longshore.kube.resources import RESOURCES
@@ -41,7 +41,8 @@ class LiveSession:
         self._is_started = True
         # By name, so that rows do not depend on the order of a list.
         nodes = sorted(self.cache.nodes(), key=lambda change: change.name)
-        self._apply([ContextChange("Namespace"), *nodes, *self.cache.pods()])
+        self.live.put_context(**self.cache.context())
+        self._apply([*nodes, *self.cache.pods()])
 
     async def stop(self) -> None:
         """End the watch."""
@@ -109,7 +110,6 @@ class LiveSession:
         self._changed.set()
 
     def _apply(self, changes: Iterable[Change]) -> None:
-        has_context = False
         for change in changes:
             if isinstance(change, PodChange):
                 if change.pod is not None and change.bound_to:
@@ -123,10 +123,8 @@ class LiveSession:
                     self.live.drop_node(change.name)
                 else:
                     self.live.put_node(change.node)
-            else:
-                has_context = True
-        if has_context:
-            self.live.put_context(**self.cache.context())
+            elif change.kind != BUDGET:
+                self.live.put_object(change.before, change.after)
 
 
 def _order(change: PodChange) -> tuple[int, float, str]:

@@ -9,13 +9,12 @@ from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.helping import Happening
 from longshore.deciding.nominated import Nominations
-from longshore.kube.cache import Cache, Change, ContextChange, NodeChange, PodChange
+from longshore.kube.cache import BUDGET, Cache, Change, ContextChange, NodeChange, PodChange
 from longshore.scheduling.queue import SchedulingQueue
 
 PREEMPTED_BY_SCHEDULER: Final = "PreemptionByScheduler"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 _STORAGE = ("PersistentVolume", "PersistentVolumeClaim")
-_BUDGET = "PodDisruptionBudget"
 
 _log = logging.getLogger(__name__)
 
@@ -51,26 +50,24 @@ class Intake:
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take what has changed since, and wake the pods that it could help."""
-        happening, has_context = Happening.NOTHING, False
+        happening = Happening.NOTHING
         for change in changes:
             if isinstance(change, PodChange):
                 happening |= self._take_pod(change)
             elif isinstance(change, NodeChange):
                 happening |= self._take_node(change)
             else:
-                has_context |= change.kind != _BUDGET
                 happening |= self._take_context(change)
-        if has_context:
-            self._view.put_context(**self._cache.context())
         if happening:
             self._queue.wake(happening)
 
     def _take_context(self, change: ContextChange) -> Happening:
         if change.error is not None:
             _log.warning("object passed over kind=%s: %s", change.kind, change.error)
-        if change.kind == _BUDGET:
+        if change.kind == BUDGET:
             self._view.touch()  # who may be evicted can have changed
             return Happening.NOTHING
+        self._view.put_object(change.before, change.after)
         return Happening.STORAGE if change.kind in _STORAGE else Happening.CONTEXT
 
     def _take_node(self, change: NodeChange) -> Happening:

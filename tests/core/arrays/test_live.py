@@ -13,9 +13,11 @@ from longshore.core.arrays import live as live_module
 from longshore.core.arrays.encode import Encoded, encode
 from longshore.core.arrays.features import ALL, features
 from longshore.core.arrays.live import LiveCluster
+from longshore.core.arrays.live_arrays import LiveArrays
 from longshore.core.words.errors import InputError
 from longshore.core.words.node import NodeReadings
 from longshore.core.words.pod import HostPort, Pod
+from longshore.core.words.snapshot import Namespace, Service
 from longshore.policies import REGISTRY
 from longshore.policies.base import choose_node
 from support.builders import make_node, make_pod
@@ -241,10 +243,27 @@ def test_binding_moves_the_random_numbers_on() -> None:
     assert (int(live.encoded().arrays.state.step), int(live.encoded().arrays.state.last_node)) == (1, 1)
 
 
-def test_context_is_the_same_object_until_it_changes() -> None:
+def test_objects_are_those_of_now() -> None:
     live = live_of(make_node("a"))
     encoded = live.encoded()
-    assert encoded.context is live.encoded().context
-    live.put_context(services=[])
-    assert encoded.context is not None
+    live.put_object(None, Namespace("new"))
+    assert "new" in encoded.objects.namespaces
     assert encoded.snapshot == live.snapshot()
+    live.put_context(namespaces=[])
+    assert live.snapshot().namespaces == ()
+
+
+def test_only_classes_that_a_changed_object_is_about_are_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = make_pod("web").label("app", "web"), make_pod("other").namespace("quiet")
+    live, pods = live_of(make_node("a"), *parts), [part.build() for part in parts]
+    live.encoded(pods)
+    compiled: list[str] = []
+    compile_them = LiveArrays.compile
+    monkeypatch.setattr(
+        LiveArrays,
+        "compile",
+        lambda self, classes: (compiled.extend(one.spec.namespace for one in classes), compile_them(self, classes)),
+    )
+    live.put_object(None, Service("default", "web", (("app", "web"),)))
+    live.encoded(pods)
+    assert compiled == ["default"]

@@ -8,7 +8,7 @@ from core.clusters import rich_snapshot
 from longshore.core.arrays.encode import encode
 from longshore.core.arrays.live_arrays import LiveArrays
 from longshore.core.arrays.live_population import Population
-from longshore.core.words.snapshot import Snapshot
+from longshore.core.words.objects import Objects
 from support.builders import make_node, make_pod
 
 
@@ -20,7 +20,7 @@ def test_classes_compiled_one_by_one_are_those_compiled_at_once(seed: int) -> No
     for pod in snapshot.pods:
         population.put(pod, population.class_of(pod.spec))
     classes = [population.class_of(spec) for spec in fresh.specs]
-    live = LiveArrays(snapshot, snapshot.nodes, [node.readings for node in snapshot.nodes], classes)
+    live = LiveArrays(Objects.of(snapshot), snapshot.nodes, [node.readings for node in snapshot.nodes], classes)
     for one in classes:
         live.compile([one])
     arrays, num_nodes = live.arrays, len(snapshot.nodes)
@@ -43,7 +43,7 @@ def test_classes_compiled_one_by_one_are_those_compiled_at_once(seed: int) -> No
 
 
 def test_a_resource_without_a_column_is_noticed() -> None:
-    live = LiveArrays(Snapshot(), (make_node("a").build(),), (make_node("a").build().readings,), ())
+    live = LiveArrays(Objects(), (make_node("a").build(),), (make_node("a").build().readings,), ())
     population = Population()
     assert live.has_columns_for(population.class_of(make_pod("a").cpu(5).build().spec))
     assert not live.has_columns_for(population.class_of(make_pod("a").resource("example.com/x", 1).build().spec))

@@ -7,6 +7,7 @@ import pytest
 from longshore.core.arrays.encode import encode
 from longshore.core.arrays.queries import DEFAULT_SPREAD, Queries, ResolvedTerm, gpu_kind, weighted_terms
 from longshore.core.words.labels import Requirement, Selector
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import AffinityTerm, HostPort, PodSpec, SpreadConstraint, WeightedAffinityTerm
 from longshore.core.words.snapshot import Controller, Namespace, Service, Snapshot
 from support.builders import PodBuilder, make_node, make_pod, make_snapshot
@@ -19,7 +20,7 @@ def spec_of(pod: PodBuilder) -> PodSpec:
 
 
 def queries_over(*specs: PodSpec, **fields: object) -> Queries:
-    return Queries(Snapshot(**fields), list(specs))
+    return Queries(Objects.of(Snapshot(**fields)), list(specs))
 
 
 def web(namespace: str = "default", **changes: object) -> PodSpec:
@@ -222,7 +223,7 @@ DEFAULTS = {
     "nothing binds it": DefaultCase(FRONT, (), (), ()),
     "its service": DefaultCase(FRONT, (service(("app", "web")),), (), equal(app="web")),
     "its services together": DefaultCase(
-        FRONT, (service(("app", "web")), service(("tier", "front"))), (), equal(app="web", tier="front")
+        FRONT, (service(("app", "web")), service(("tier", "front"), name="t")), (), equal(app="web", tier="front")
     ),
     "a service that selects others": DefaultCase(FRONT, (service(("app", "db")),), (), ()),
     "a service of another namespace": DefaultCase(FRONT, (service(("app", "web"), namespace="x"),), (), ()),

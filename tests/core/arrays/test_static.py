@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from longshore.core.arrays.static import RowTable, StaticRows, named_nodes, term_matches, tolerates
 from longshore.core.words.labels import Labels, Requirement
 from longshore.core.words.node import Image, Taint
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import Container, NodePreference, NodeSelectorTerm, PodSpec, Toleration, Volume
 from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
@@ -19,7 +20,8 @@ MB = 1024 * 1024
 
 
 def rows(*nodes: NodeBuilder, **fields: object) -> StaticRows:
-    return StaticRows(make_snapshot(*nodes, **fields))
+    snapshot = make_snapshot(*nodes, **fields)
+    return StaticRows(snapshot.nodes, Objects.of(snapshot))
 
 
 def mask(static: StaticRows, index: int) -> list[bool]:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from longshore.core.words.objects import Objects
 from longshore.filters.unsupported import find_unsupported
 from longshore.kube import convert, wire
 from longshore.kube.dump import read_objects
@@ -49,4 +50,4 @@ def test_nothing_that_a_case_asks_for_is_left_out_of_the_filters(cases):
         items = [msgspec.Raw(msgspec.json.encode(item)) for item in case["items"]]
         source = msgspec.json.decode(msgspec.json.encode(case["pod"]), type=wire.Pod)
         pod = convert.pod(source, is_incoming=True)
-        assert find_unsupported(pod, read_objects(items).snapshot) == (), describe(case)
+        assert find_unsupported(pod, Objects.of(read_objects(items).snapshot)) == (), describe(case)

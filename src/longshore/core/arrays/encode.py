@@ -21,6 +21,7 @@ from longshore.core.arrays.static import StaticRows
 from longshore.core.arrays.typical import typical_pods, typical_tables
 from longshore.core.words.errors import InputError
 from longshore.core.words.node import MAX_DEVICES, Node
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import GpuRequest, Pod, PodSpec
 from longshore.core.words.resources import pod_requests
 from longshore.core.words.snapshot import Snapshot
@@ -28,10 +29,6 @@ from longshore.core.words.snapshot import Snapshot
 
 class Source(Protocol):
     """A cluster that changes: its snapshot is put together only when it is asked for (`arrays.live`)."""
-
-    @property
-    def context(self) -> Snapshot:
-        """The objects that constraints refer to, without nodes and pods."""
 
     def snapshot(self) -> Snapshot:
         """Return the cluster as it is now."""
@@ -48,19 +45,13 @@ class Encoded:
     specs: Sequence[PodSpec]
     class_index: Mapping[PodSpec, int]
     resource_names: tuple[str, ...]
+    objects: Objects
+    """What constraints refer to; of a live cluster, as it is now."""
 
     @property
     def snapshot(self) -> Snapshot:
         """The cluster by names; of a live one, as it is now."""
         return self.source if isinstance(self.source, Snapshot) else self.source.snapshot()
-
-    @property
-    def context(self) -> Snapshot:
-        """A snapshot whose namespaces, services, controllers, volumes and claims can be read; others are not promised.
-
-        The same object while they do not change, and never expensive to ask for.
-        """
-        return self.source if isinstance(self.source, Snapshot) else self.source.context
 
     def class_of(self, pod: Pod) -> int:
         """Return the class of a pod of the snapshot."""
@@ -83,7 +74,9 @@ def encode(snapshot: Snapshot, *, seed: int = 0, padded_nodes: int | None = None
     index = {name: i for i, name in enumerate(names)}
     specs = list({pod.spec: None for pod in snapshot.pods if not pod.bound_to or pod.bound_to in index})
     requests = [pod_requests(spec) for spec in specs]
-    encoder = ClassEncoder(StaticRows(snapshot), Queries(snapshot, specs), requests, resource_columns(requests))
+    objects = Objects.of(snapshot)
+    static, queries = StaticRows(snapshot.nodes, objects), Queries(objects, specs)
+    encoder = ClassEncoder(static, queries, requests, resource_columns(requests))
     classes = encoder.encode(range(len(specs)))
     arrays = ClusterArrays(
         nodes=node_arrays(snapshot.nodes, encoder.keys, encoder.resource_names, width),
@@ -93,7 +86,7 @@ def encode(snapshot: Snapshot, *, seed: int = 0, padded_nodes: int | None = None
         state=_empty_state(snapshot, encoder, width, seed),
     )
     class_index = {spec: i for i, spec in enumerate(specs)}
-    encoded = Encoded(arrays, snapshot, names, index, tuple(specs), class_index, encoder.resource_names)
+    encoded = Encoded(arrays, snapshot, names, index, tuple(specs), class_index, encoder.resource_names, objects)
     return replace(encoded, arrays=arrays._replace(state=_bind(encoded, arrays.state)))
 
 

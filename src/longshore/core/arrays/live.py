@@ -6,8 +6,8 @@ and readings are taken up by the next call of `encoded`; another set of nodes co
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from longshore.core.arrays.encode import Encoded, check_devices
 from longshore.core.arrays.live_arrays import LiveArrays
@@ -15,6 +15,7 @@ from longshore.core.arrays.live_population import PodClass, Population
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.typical import most_frequent
 from longshore.core.words.node import Node, NodeReadings
+from longshore.core.words.objects import Objects, Word
 from longshore.core.words.pod import Owner, Pod, PodSpec
 from longshore.core.words.snapshot import (
     Controller,
@@ -31,8 +32,6 @@ _SPARE_BYTES = 24 << 20
 _SPARE_CLASSES = 1000
 _CLAIM = "persistentVolumeClaim"
 
-Word = TypeVar("Word")
-
 
 class LiveCluster:
     """A cluster as a watch tells it, one word after the other."""
@@ -44,7 +43,10 @@ class LiveCluster:
             seed: of the random ties and the random policy.
             typical_pods: what fragmentation is measured against; None = the pods that are there.
         """
-        self._context = Snapshot(typical_pods=typical_pods)
+        self._given_typical = typical_pods
+        self.objects = Objects()
+        """What constraints refer to; changed by `put_context` and `put_object`."""
+        self._about = _About()
         self._seed, self._step, self._last_node = seed, 0, ""
         self._nodes: dict[str, Node] = {}
         self._readings: dict[str, NodeReadings] = {}
@@ -57,14 +59,8 @@ class LiveCluster:
         self._new_nodes: dict[str, Node] = {}
         self._new_readings: dict[str, NodeReadings] = {}
         self._rebooked: dict[str, None] = {}
-        self._known_context = self._context
         self._has_new_kinds = False
         self._typical: tuple[TypicalPod, ...] = ()
-
-    @property
-    def context(self) -> Snapshot:
-        """The objects that constraints refer to, without nodes and pods; another object after every change of them."""
-        return self._context
 
     def put_node(self, node: Node) -> None:
         """Add a node, or take note that it changed. What `put_readings` said of it stays.
@@ -121,19 +117,32 @@ class LiveCluster:
         volumes: Iterable[PersistentVolume] | None = None,
         claims: Iterable[PersistentVolumeClaim] | None = None,
     ) -> None:
-        """Take the objects that constraints refer to, all of a kind at once; None = as before.
+        """Take the objects that constraints refer to, all of a kind at once; None = as before."""
+        objects = self.objects
+        pairs: list[tuple[dict[Any, Any], Iterable[Word] | None]] = [
+            (objects.namespaces, namespaces),
+            (objects.services, services),
+            (objects.controllers, controllers),
+            (objects.volumes, volumes),
+            (objects.claims, claims),
+        ]
+        for held, given in pairs:
+            if given is not None:
+                old, new = dict.fromkeys(held.values()), dict.fromkeys(given)
+                for gone in [word for word in old if word not in new]:
+                    self.put_object(gone, None)
+                for came in [word for word in new if word not in old]:
+                    self.put_object(None, came)
 
-        Only what differs is looked at again: give the same objects for what did not change.
-        """
-        old = self._context
-        self._context = replace(
-            old,
-            namespaces=old.namespaces if namespaces is None else tuple(namespaces),
-            services=old.services if services is None else tuple(services),
-            controllers=old.controllers if controllers is None else tuple(controllers),
-            volumes=old.volumes if volumes is None else tuple(volumes),
-            claims=old.claims if claims is None else tuple(claims),
-        )
+    def put_object(self, before: Word | None, after: Word | None) -> None:
+        """Take another object in the place of one; None = there was none, or is none any more."""
+        for word in (before, after):
+            if word is not None:
+                self._about.note(word)
+        if before is not None:
+            self.objects.drop(before)
+        if after is not None:
+            self.objects.put(after)
 
     def put_readings(self, readings: Mapping[str, NodeReadings]) -> None:
         """Take what was measured on nodes, by name; it stands until other readings come.
@@ -152,7 +161,12 @@ class LiveCluster:
             replace(node, readings=self._readings[node.name]) if node.name in self._readings else node
             for node in self._nodes.values()
         )
-        return replace(self._context, nodes=tuple(nodes), pods=tuple(self._population.pods.values()))
+        return Snapshot(
+            nodes=tuple(nodes),
+            pods=tuple(self._population.pods.values()),
+            typical_pods=self._given_typical,
+            **self.objects.in_snapshot(),
+        )
 
     def devices_of(self, key: str) -> tuple[int, ...] | None:
         """Return which GPUs of its node a pod holds, as they are booked; None where it holds none."""
@@ -184,7 +198,8 @@ class LiveCluster:
         current = arrays.arrays
         if self._encoded is None or self._encoded.arrays is not current:
             self._encoded = Encoded(
-                current, self, arrays.names, arrays.rows, arrays.specs, arrays.class_index, arrays.resource_names
+                *(current, self, arrays.names, arrays.rows, arrays.specs, arrays.class_index, arrays.resource_names),
+                self.objects,
             )
         return self._encoded
 
@@ -220,25 +235,15 @@ class LiveCluster:
 
     def _take_up_context(self) -> None:
         """Find out whom changed objects are about, and have these classes compiled again."""
-        old, new = self._known_context, self._context
-        if old is new:
+        about, arrays = self._about, self._arrays
+        if not about.is_something:
             return
-        self._known_context, arrays = new, self._arrays
+        self._about = _About()
         if arrays is None:
             return
-        if _differing(old.namespaces, new.namespaces) and arrays.reads_namespaces:
+        if about.has_namespaces and arrays.reads_namespaces:
             self._arrays = None
             return
-        about = _About(
-            {service.namespace for service in _differing(old.services, new.services)},
-            {
-                (one.namespace, Owner(one.api_version, one.kind, one.name))
-                for one in _differing(old.controllers, new.controllers)
-            },
-            {(claim.namespace, claim.name) for claim in _differing(old.claims, new.claims)},
-            bool(_differing(old.volumes, new.volumes)),
-        )
-        arrays.put_context(new)
         self._recompile([one for one in arrays.classes if one.is_compiled and about.concerns(one.spec)])
 
     def _with_classes(self, wanted: Sequence[PodClass]) -> LiveArrays:
@@ -264,7 +269,7 @@ class LiveCluster:
         classes = list(population.classes.values())
         nodes = list(self._nodes.values())
         measured = [self._readings.get(node.name, node.readings) for node in nodes]
-        self._arrays = arrays = LiveArrays(self._context, nodes, measured, classes)
+        self._arrays = arrays = LiveArrays(self.objects, nodes, measured, classes)
         self._uncompiled = {one: None for one in classes if one.num_waiting}
         self._rebooked = {name: None for one in classes if one.spec.gpu for name in one.on_nodes}
         self._has_new_kinds = True
@@ -287,7 +292,7 @@ class LiveCluster:
         if not self._has_new_kinds:
             return
         self._has_new_kinds = False
-        typical = self._context.typical_pods
+        typical = self._given_typical
         if typical is None:
             typical = most_frequent(self._population.kinds) if self._population.num_gpu_pods else ()
         if typical != self._typical:
@@ -301,14 +306,35 @@ class LiveCluster:
         return list(zip(pods, self._arrays.book(self._arrays.rows[node], pods), strict=True))
 
 
-class _About(NamedTuple):
+@dataclass(slots=True)
+class _About:
     """What changed among the objects that constraints refer to."""
 
-    namespaces: set[str]
+    namespaces: set[str] = field(default_factory=set)
     """Of services."""
-    owners: set[tuple[str, Owner]]
-    claims: set[tuple[str, str]]
-    has_volumes: bool
+    owners: set[tuple[str, Owner]] = field(default_factory=set)
+    claims: set[tuple[str, str]] = field(default_factory=set)
+    has_volumes: bool = False
+    has_namespaces: bool = False
+
+    @property
+    def is_something(self) -> bool:
+        """Anything has changed."""
+        return bool(self.namespaces or self.owners or self.claims or self.has_volumes or self.has_namespaces)
+
+    def note(self, word: Word) -> None:
+        """Take note of an object that came, went or is another now."""
+        match word:
+            case Namespace():
+                self.has_namespaces = True
+            case Service():
+                self.namespaces.add(word.namespace)
+            case Controller():
+                self.owners.add((word.namespace, Owner(word.api_version, word.kind, word.name)))
+            case PersistentVolume():
+                self.has_volumes = True
+            case PersistentVolumeClaim():
+                self.claims.add((word.namespace, word.name))
 
     def concerns(self, spec: PodSpec) -> bool:
         """Say whether a class may have to be compiled again."""
@@ -316,13 +342,3 @@ class _About(NamedTuple):
             return True
         claims = [volume.name for volume in spec.volumes if volume.source == _CLAIM]
         return bool(claims) and (self.has_volumes or any((spec.namespace, name) in self.claims for name in claims))
-
-
-def _differing(old: Sequence[Word], new: Sequence[Word]) -> list[Word]:
-    """Return the words that only one side has, by identity first: thousands are the same objects as before."""
-    if old is new:
-        return []
-    before, after = {id(word) for word in old}, {id(word) for word in new}
-    gone, came = [word for word in old if id(word) not in after], [word for word in new if id(word) not in before]
-    both = set(gone) & set(came)
-    return [word for word in (*gone, *came) if word not in both]

@@ -6,7 +6,6 @@ that are asked about, since most classes of a cluster have only pods that are pl
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,9 @@ from longshore.core.arrays.queries import ZONE_KEY, Queries
 from longshore.core.arrays.static import StaticRows
 from longshore.core.arrays.typical import typical_tables
 from longshore.core.words.node import Node, NodeReadings
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import Pod, PodSpec
-from longshore.core.words.snapshot import Snapshot, TypicalPod
+from longshore.core.words.snapshot import TypicalPod
 
 _SPARE = 1.5
 """How much larger than needed a table is made when it has to grow."""
@@ -43,9 +43,12 @@ class LiveArrays:
     """Arrays over a fixed set of nodes; another set, or a resource that had no column, needs new ones."""
 
     def __init__(
-        self, context: Snapshot, nodes: Sequence[Node], measured: Sequence[NodeReadings], classes: Sequence[PodClass]
+        self, objects: Objects, nodes: Sequence[Node], measured: Sequence[NodeReadings], classes: Sequence[PodClass]
     ) -> None:
-        """Take a cluster, without its pods: `classes` are those that will be added at once."""
+        """Take a cluster, without its pods: `classes` are those that will be added at once.
+
+        The objects may change; whom a change is about is compiled again by the caller.
+        """
         self.names = tuple(node.name for node in nodes)
         self.rows = {name: row for row, name in enumerate(self.names)}
         self.classes: list[PodClass] = []
@@ -53,8 +56,8 @@ class LiveArrays:
         self._width = max(len(nodes), 1)
         self._sizes = sizes_of(nodes)
         self._measured = list(measured)
-        self._static = StaticRows(replace(context, nodes=tuple(nodes)), merges_equal=False)
-        self._queries = Queries(context, [])
+        self._static = StaticRows(nodes, objects, merges_equal=False)
+        self._queries = Queries(objects, [])
         requests = [one.requests for one in classes]
         columns = resource_columns(requests)
         self._requests = requests[:0]
@@ -215,11 +218,6 @@ class LiveArrays:
         arrays = [_with_rows(old, where, new) for old, new in zip(self._readings[:-1], columns, strict=True)]
         near = zone_near(self._static.nodes, self._measured, self._width) if has_zones else self._readings.zone_near
         self._readings = Readings._make([*arrays, near])
-
-    def put_context(self, context: Snapshot) -> None:
-        """Take other objects that constraints refer to; whom they are about is compiled again by the caller."""
-        self._queries.put_context(context)
-        self._static.put_context(context)
 
     @property
     def reads_namespaces(self) -> bool:

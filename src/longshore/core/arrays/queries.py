@@ -5,8 +5,8 @@ term?"). `match[query, class]` says what one pod of a class adds to it. Filters 
 segment sum, whatever the constraint was. Called by `arrays.encode`.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from longshore.core.arrays.class_index import ClassIndex, SelectorIndex
 from longshore.core.arrays.ops import Array
-from longshore.core.words.labels import Labels, Selector, selector_matches
-from longshore.core.words.pod import AffinityTerm, HostPort, Owner, PodSpec, SpreadConstraint
-from longshore.core.words.snapshot import Service, Snapshot
+from longshore.core.words.labels import Selector, selector_matches
+from longshore.core.words.objects import Objects
+from longshore.core.words.pod import AffinityTerm, HostPort, PodSpec, SpreadConstraint
 
 HOSTNAME_KEY = "kubernetes.io/hostname"
 ZONE_KEY = "topology.kubernetes.io/zone"
@@ -49,7 +49,8 @@ class News(NamedTuple):
 class Queries:
     """The counter table's rows; row 0 counts nothing."""
 
-    def __init__(self, snapshot: Snapshot, specs: list[PodSpec]) -> None:
+    def __init__(self, objects: Objects, specs: list[PodSpec]) -> None:
+        """Take the objects, which may change: classes that a change is about must be compiled again."""
         self.specs: list[PodSpec] = []
         self.labels: list[dict[str, str]] = []
         self.amounts: list[dict[int, int]] = [{}]
@@ -61,7 +62,7 @@ class Queries:
         self._terms: list[tuple[ResolvedTerm, bool]] = []
         """Terms of classes, each with whether it is one that repels."""
         self._term_selectors = SelectorIndex()
-        self.put_context(snapshot)
+        self._objects = objects
         self._resolved: dict[Hashable, ResolvedTerm] = {}
         self.repelling: dict[ResolvedTerm, dict[int, int]] = {}
         """Required anti-affinity: term to class to how often the class has it."""
@@ -134,14 +135,6 @@ class Queries:
             for other, holders in self._held_ports[port.port, port.protocol].items():
                 found.update(holders if other.conflicts(port) else ())
         return found
-
-    def put_context(self, context: Snapshot) -> None:
-        """Take other objects that constraints refer to; classes that they are about must be compiled again."""
-        self._namespaces = {namespace.name: dict(namespace.labels) for namespace in context.namespaces}
-        self._services = _services_by_pair(context.services)
-        self._controllers = {
-            (one.namespace, Owner(one.api_version, one.kind, one.name)): one for one in context.controllers
-        }
 
     @property
     def reads_namespaces(self) -> bool:
@@ -253,7 +246,7 @@ class Queries:
         """
         selector = term.namespace_selector
         if other.namespace not in term.namespaces and selector is not None and not selector.matches({}):
-            known = self._namespaces.get(other.namespace)
+            known = self._objects.namespace_labels.get(other.namespace)
             if known is None or not selector.matches(known):
                 return False
         elif other.namespace not in term.namespaces and selector is None:
@@ -263,7 +256,7 @@ class Queries:
     def existing_matches(self, term: ResolvedTerm, spec: PodSpec, labels: dict[str, str]) -> bool:
         """Match the pod that is being placed against a term of a pod that is already there."""
         if spec.namespace not in term.namespaces:
-            namespace = self._namespaces.get(spec.namespace, {})
+            namespace = self._objects.namespace_labels.get(spec.namespace, {})
             if not selector_matches(term.namespace_selector, namespace):
                 return False
         return selector_matches(term.selector, labels)
@@ -282,11 +275,11 @@ class Queries:
         labels = dict(spec.labels)
         merged: dict[str, str] = {}
         for pair in spec.labels:
-            for selector in self._services.get((spec.namespace, pair), ()):
+            for selector in self._objects.selectors(spec.namespace, pair):
                 if all(labels.get(key) == value for key, value in selector):
                     merged.update(selector)
         owner = spec.owner
-        controller = self._controllers.get((spec.namespace, owner)) if owner else None
+        controller = self._objects.controllers.get((spec.namespace, owner)) if owner else None
         extra = controller.selector.requirements if controller and controller.selector else ()
         if owner and owner.kind == "ReplicationController":
             # Its selector is a plain map, which upstream merges over the services' labels; others are added to them.
@@ -322,20 +315,6 @@ def _same(counts: dict[int, int]) -> dict[int, int]:
 def _narrowed(term: ResolvedTerm) -> frozenset[str] | None:
     # A selector of namespaces may take in any of them, by rules of their own.
     return term.namespaces if term.namespace_selector is None else None
-
-
-def _services_by_pair(services: Sequence[Service]) -> dict[tuple[str, tuple[str, str]], list[Labels]]:
-    """List the services' selectors by namespace and by the label that the fewest services select.
-
-    A service without a selector selects nothing, not everything; an empty one adds nothing.
-    """
-    frequency = Counter(pair for service in services for pair in service.selector or ())
-    found: defaultdict[tuple[str, tuple[str, str]], list[Labels]] = defaultdict(list)
-    for service in services:
-        if service.selector:
-            rarest = min(service.selector, key=lambda pair: frequency[pair])
-            found[service.namespace, rarest].append(service.selector)
-    return dict(found)
 
 
 def weighted_terms(spec: PodSpec) -> Iterable[tuple[int, AffinityTerm]]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from longshore.core.arrays.node_images import NodeImages
 from longshore.core.words.labels import Requirement, is_parsable
 from longshore.core.words.node import Node, Taint
+from longshore.core.words.objects import Objects
 from longshore.core.words.pod import NodeSelectorTerm, PodSpec, Toleration
-from longshore.core.words.snapshot import PersistentVolume, Snapshot
+from longshore.core.words.snapshot import PersistentVolume
 
 UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable")
 # Only these keep a pod away; upstream passes over effects that it does not know.
@@ -65,21 +66,19 @@ class RowTable:
 class StaticRows:
     """Compiles classes against the nodes of one cluster."""
 
-    def __init__(self, snapshot: Snapshot, *, merges_equal: bool = True) -> None:
-        """Take the cluster; `merges_equal` as of `RowTable`."""
-        self.nodes = list(snapshot.nodes)
-        self.labels = [dict(node.labels) for node in snapshot.nodes]
+    def __init__(self, nodes: Iterable[Node], objects: Objects, *, merges_equal: bool = True) -> None:
+        """Take the cluster; `merges_equal` as of `RowTable`.
+
+        Claims and volumes may change: classes that use one must be compiled again then.
+        """
+        self.nodes = list(nodes)
+        self.labels = [dict(node.labels) for node in self.nodes]
+        self._objects = objects
         self.masks = RowTable(len(self.nodes), neutral=True, merges_equal=merges_equal)
         self.weights = RowTable(len(self.nodes), neutral=0, merges_equal=merges_equal)
-        self.put_context(snapshot)
         self.images = NodeImages(self.nodes)
         self.image_rows: dict[int, tuple[tuple[str, ...], int]] = {}
         """Rows of weights that are about images: the images and the number of containers."""
-
-    def put_context(self, context: Snapshot) -> None:
-        """Take other claims and volumes; classes that use one must be compiled again."""
-        self._claims = {(claim.namespace, claim.name): claim for claim in context.claims}
-        self._volumes = {volume.name: volume for volume in context.volumes}
 
     def put_node(self, position: int, node: Node) -> frozenset[str]:
         """Put another node of the same name in a node's place; rows that are made already stay as they are.
@@ -226,8 +225,8 @@ class StaticRows:
     def _bound_volumes(self, spec: PodSpec) -> Iterator[PersistentVolume]:
         for volume in spec.volumes:
             if volume.source == "persistentVolumeClaim":
-                claim = self._claims.get((spec.namespace, volume.name))
-                bound = self._volumes.get(claim.volume_name) if claim else None
+                claim = self._objects.claims.get((spec.namespace, volume.name))
+                bound = self._objects.volumes.get(claim.volume_name) if claim else None
                 if bound is not None:
                     yield bound
 
