@@ -60,7 +60,7 @@ def test_every_alert_is_tested_firing_and_silent() -> None:
 
 
 def test_the_alerts_speak_of_metrics_that_there_are() -> None:
-    source = (ROOT / "scheduler" / "longshore" / "metrics.go").read_text(encoding="utf-8")
-    known = set(re.findall(r'"(longshore_\w+)"', source))
+    files = (ROOT / "scheduler" / "longshore" / "metrics.go", ROOT / "src" / "longshore" / "scheduling" / "metrics.py")
+    known = {name for file in files for name in re.findall(r'"(longshore_\w+)"', file.read_text(encoding="utf-8"))}
     read = {name for text in alerts().values() for name in re.findall(r"longshore_\w+", text)}
     assert {name.removesuffix("_count") for name in read} <= known

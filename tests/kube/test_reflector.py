@@ -188,3 +188,13 @@ async def test_reflectors_end_together() -> None:
     with pytest.raises(errors.Forbidden):
         await run_reflectors([Endless(*arguments), Failing(*arguments, rng=random.Random(0))])
     assert ended == ["pods"]
+
+
+async def test_silence_is_measured_and_ends_with_any_word() -> None:
+    now = [0.0]
+    async with running(server_with("a")) as server, following(server, now=lambda: now[0]) as follower:
+        await follower.catches_up()
+        now[0] = 50.0
+        assert follower.reflector.silent_seconds == 50
+        server.bookmark()
+        await until(lambda: follower.reflector.silent_seconds == 0, "that a bookmark is a word")

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from longshore.scheduling.metrics import SchedulerMetrics
+from longshore.scheduling.metrics import Health, SchedulerMetrics
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
@@ -115,6 +115,16 @@ def test_readings_that_never_came_have_no_age():
     metrics = SchedulerMetrics()
     metrics.watch_readings("file", lambda: None)
     assert value(metrics, "longshore_readings_age_seconds", source="file") is None
+
+
+def test_health_is_shown_as_it_is_when_asked():
+    metrics = SchedulerMetrics()
+    metrics.watch_health(Health(lambda: {"pods": 7.0}, lambda: 3.0, lambda: 0.5, lambda: {"events": 8}))
+    value = metrics.registry.get_sample_value
+    assert value("longshore_watch_age_seconds", {"resource": "pods"}) == 7
+    assert value("longshore_oldest_bind_seconds") == 3
+    assert value("longshore_loop_lag_seconds") == 0.5
+    assert value("longshore_workers", {"kind": "events"}) == 8
 
 
 def test_two_schedulers_in_one_process_do_not_share():

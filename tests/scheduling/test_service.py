@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +16,8 @@ from longshore.deciding.find import find_live_policy
 from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.kube.errors import NotFound, Unauthorized, Unreachable
+from longshore.kube.identity import Identity
+from longshore.kube.resources import PODS
 from longshore.policies.base import Policy
 from longshore.policies.bundle_folder import write_folder
 from longshore.scheduling.metrics import SchedulerMetrics
@@ -295,6 +297,21 @@ async def test_a_server_that_cannot_be_reached_is_said(cluster: LocalCluster, tm
     async with replica(cluster, file) as lonely:
         with pytest.raises(Unreachable, match=r"127\.0\.0\.1:1"):
             await lonely.task
+
+
+async def test_a_watch_that_says_nothing_any_more_is_no_readiness():
+    class Silent:
+        resource, silent_seconds = PODS, 400.0
+
+    surroundings = Surroundings(SchedulerMetrics(), lambda _: None, asyncio.Event())
+    service = Service(
+        Client(Identity("http://127.0.0.1:1")), find_live_policy("kube-default"), Settings(), surroundings
+    )
+    assert service.why_not_ready() == "the first lists have not come in"
+    service._synced.set()
+    assert service.why_not_ready() is None
+    service._reflectors = [cast("Any", Silent())]
+    assert service.why_not_ready() == "pods: the watch has said nothing for 400 s"
 
 
 async def test_the_namespace_of_the_lease_is_made_where_the_rights_allow_it(cluster: LocalCluster):

@@ -2,15 +2,18 @@
 
 import asyncio
 import signal
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 
 import pytest
 from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from longshore.core.words.errors import InputError
-from longshore.server.health import Check, HealthServer
+from longshore.server.health import MOST_CONNECTIONS, Check, HealthServer
 
 
 def fetch(url: str) -> tuple[int, str, Mapping[str, str]]:
@@ -113,3 +116,30 @@ async def test_a_client_that_never_finishes_does_not_hold_up_close():
         await writer.drain()
         await asyncio.wait_for(server.close(), timeout=60)
         writer.close()
+
+
+async def test_more_connections_than_anybody_needs_are_sent_away():
+    async with HealthServer(CollectorRegistry()) as server:
+        idle = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(MOST_CONNECTIONS)]
+        status, _, _ = await asyncio.to_thread(fetch, server.address + "/healthz")
+        assert status == 503
+        for _, writer in idle:
+            writer.close()
+            await writer.wait_closed()
+
+
+async def test_the_page_of_metrics_is_not_made_in_the_event_loop():
+    threads: list[int] = []
+
+    class Slow(Collector):
+        def collect(self) -> list[Metric]:
+            threads.append(threading.get_ident())
+            return []
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Slow())
+    threads.clear()
+    async with HealthServer(registry) as server:
+        await asyncio.to_thread(fetch, server.address + "/metrics")
+    assert threads
+    assert threading.get_ident() not in threads

@@ -203,6 +203,12 @@ class FakeApi:
         if path.endswith("/events"):
             self.events.append(body)
             return {}
+        if "/events/" in path:
+            made = next((one for one in self.events if one["metadata"]["name"] == path.rpartition("/")[2]), None)
+            if made is None:
+                raise NotFound(404, "NotFound", "no such event")
+            made |= body
+            return made
         parts = path.split("/")
         namespace, name = parts[4], parts[6]
         key = f"{namespace}/{name}"

@@ -22,6 +22,7 @@ from longshore.kube.identity import Certificate, Credentials, Identity
 if TYPE_CHECKING:
     import ssl
 
+MERGE = "application/merge-patch+json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 """The content type of a patch that knows the keys of lists (conditions by their type)."""
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

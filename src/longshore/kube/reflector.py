@@ -123,11 +123,17 @@ class Reflector:
         self._sleep = sleep
         self._now = now
         self._version: str | None = None
+        self._heard_at = now()
         self._failures = 0
         self._failed_at = float("-inf")
         self._last_error: LongshoreError | None = None
         self._decode_event = msgspec.json.Decoder(_WatchEvent[resource.body]).decode  # type: ignore[name-defined]
         self._decode_page = msgspec.json.Decoder(_Page[resource.body]).decode  # type: ignore[name-defined]
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long the server has said nothing about this resource, not even that nothing happens (a bookmark)."""
+        return self._now() - self._heard_at
 
     async def run(self) -> None:
         """List and watch for ever.
@@ -171,6 +177,7 @@ class Reflector:
         while True:
             path = self.resource.path
             body = await self._client.request("GET", path, query=query, timeout_seconds=LIST_TIMEOUT_SECONDS)
+            self._heard_at = self._now()
             page = self._read_page(body)
             self._deliver(WatchBatch(self.resource, Stage.LIST, [Event("ADDED", item) for item in page.items or ()]))
             if not page.metadata.continue_:
@@ -197,6 +204,7 @@ class Reflector:
                         self._deliver(WatchBatch(self.resource, Stage.LIST_BEGINS))
                         has_begun = True
                     num_lines += len(lines)
+                    self._heard_at = self._now()
                     self._take(lines)
                     if self._version is not None:
                         self._failures, self._last_error = 0, None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from longshore.kube import wire
-from longshore.kube.client import STRATEGIC_MERGE, Client
+from longshore.kube.client import MERGE, STRATEGIC_MERGE, Client
 from longshore.kube.errors import Garbled
 
 NOTE_BYTES = 1024
@@ -188,9 +188,12 @@ async def create_event(
     *,
     is_warning: bool = False,
     related: Reference | None = None,
+    name: str = "",
     now: float | None = None,
 ) -> None:
-    """Write an event; upstream's are `Scheduled`/`Binding`, `FailedScheduling`/`Scheduling`, `Preempted`/`Preempting`.
+    """Write an event, under `name` or a name that is made for it.
+
+    Upstream's are `Scheduled`/`Binding`, `FailedScheduling`/`Scheduling`, `Preempted`/`Preempting`.
 
     Raises:
         ApiError: the server refused or did not answer.
@@ -198,7 +201,7 @@ async def create_event(
     moment = time.time() if now is None else now
     namespace = regarding.namespace or "default"
     event = _Event(
-        metadata=_Meta(_event_name(regarding.name, moment), namespace),
+        metadata=_Meta(name or event_name(regarding.name, moment), namespace),
         event_time=micro_time(moment),
         reporting_controller=reporter.controller,
         reporting_instance=reporter.instance[:128],
@@ -210,6 +213,18 @@ async def create_event(
         related=related or msgspec.UNSET,
     )
     await client.request("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", body=_encode(event))
+
+
+async def repeat_event(client: Client, namespace: str, name: str, count: int, *, now: float | None = None) -> None:
+    """Write into an event how often it was seen by now.
+
+    Raises:
+        NotFound: it is gone; the API server keeps events for an hour.
+        ApiError: the server refused or did not answer.
+    """
+    series = {"count": count, "lastObservedTime": micro_time(time.time() if now is None else now)}
+    path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events/{name}"
+    await client.request("PATCH", path, body={"series": series}, content_type=MERGE)
 
 
 async def create_namespace(client: Client, name: str) -> None:
@@ -240,6 +255,7 @@ def _seconds(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _event_name(name: str, moment: float) -> str:
+def event_name(name: str, moment: float) -> str:
+    """Make a name for an event about an object."""
     made = f"{name}.{int(moment * 1e9):x}"
     return made if len(made) <= _LONGEST_NAME else str(uuid.uuid4())

@@ -27,6 +27,7 @@ from longshore.scheduling.evict import Evictor
 from longshore.scheduling.failpoints import AFTER_ASSUME, Failpoint
 from longshore.scheduling.intake import Intake
 from longshore.scheduling.metrics import SchedulerMetrics
+from longshore.scheduling.pending import PendingReports
 from longshore.scheduling.queue import Place, SchedulingQueue, Waiting
 from longshore.scheduling.recorder import EventRecorder, PodEvent
 from longshore.scheduling.status_writer import StatusWriter
@@ -43,8 +44,6 @@ MAX_SPARED_SECONDS = 60.0
 """A pod that the API server did not let go is left alone for 2 s, then 4 s, 8 s … and at most so long."""
 DOUBT_SECONDS = 0.1
 """How often a scheduler whose lease has run out looks whether it was renewed after all."""
-REPEAT_EVENT_SECONDS = 300.0
-"""A FailedScheduling event that says the same is written again after so long."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +74,7 @@ class Scheduler:
         self._nominations = parts.cycle.nominations
         self.recorder = EventRecorder(parts.client, parts.reporter)
         self._statuses = StatusWriter(parts.client)
+        self._pending = PendingReports(self._statuses, self.recorder, parts.clock)
         self._evictor = Evictor(parts.client, self.recorder, parts.scheduler_name, self._may_go_on)
         self._binder = Binder(parts.client, self._may_bind, parts.failpoint, clock=parts.clock)
         self.intake = Intake(
@@ -83,11 +83,10 @@ class Scheduler:
         self.intake.on_unreadable = self._unreadable
         self.intake.on_gone = self._gone
         self._tasks: set[asyncio.Task[None]] = set()
-        self._num_binding = 0
         self._slots: set[object] = set()
+        self._binding_since: dict[object, float] = {}
         self._preempting: set[str] = set()
         self._refusals: Counter[str] = Counter()
-        self._told_at: dict[str, tuple[str, float]] = {}
         self._wakened = asyncio.Event()
         self._is_running = False
         self._is_stopping = False
@@ -101,6 +100,15 @@ class Scheduler:
     def wake(self) -> None:
         """Look at the queue again: something has changed."""
         self._wakened.set()
+
+    def oldest_bind_seconds(self) -> float:
+        """Say how long the oldest binding has been under way; 0 = there is none."""
+        began = list(self._binding_since.values())  # a copy: the page of metrics is made in another thread
+        return self._parts.clock() - began[0] if began else 0.0
+
+    def num_workers(self) -> dict[str, int]:
+        """Say how many tasks that send events and statuses are alive."""
+        return {"events": self.recorder.num_workers, "statuses": self._statuses.num_workers}
 
     async def run(self) -> None:
         """Decide until `stop` is called; then end after the bindings that are under way."""
@@ -172,7 +180,7 @@ class Scheduler:
                 return
 
     def _has_slot(self) -> bool:
-        return len(self._slots) < MAX_BINDS_IN_FLIGHT and self._num_binding < MAX_SLOW_BINDS
+        return len(self._slots) < MAX_BINDS_IN_FLIGHT and len(self._binding_since) < MAX_SLOW_BINDS
 
     def _decide(self, item: Waiting) -> None:
         """Make one attempt and act on it."""
@@ -234,7 +242,7 @@ class Scheduler:
             bound = BindResult(Fate.IN_DOUBT, f"{type(error).__name__}: {error}")
         finally:
             metrics.bind_ended()
-            self._num_binding -= 1
+            del self._binding_since[slot]
             self._leave_slot(slot)
         now = time.perf_counter()
         if bound.fate is Fate.BOUND:
@@ -252,7 +260,7 @@ class Scheduler:
     def _take_slot(self) -> object:
         """Count a binding as under way, and for its first second as one for which others wait."""
         slot = object()
-        self._num_binding += 1
+        self._binding_since[slot] = self._parts.clock()
         self._slots.add(slot)
         asyncio.get_running_loop().call_later(SLOT_SECONDS, self._leave_slot, slot)
         return slot
@@ -290,7 +298,7 @@ class Scheduler:
         self._queue.retry(item)
         known = self._parts.cache.pod(item.pod.key)
         if message and known is not None and known.uid == item.pod.uid:
-            self._tell(known, "SchedulerError", message)
+            self._pending.report(known, "SchedulerError", message)
 
     def _no_node(
         self, item: Waiting, known: PodChange, decision: Decision, preemption: Preemption | None, started: float
@@ -300,7 +308,7 @@ class Scheduler:
         self._parts.metrics.queued(item.place.value, "ScheduleAttemptFailure")
         if preemption is not None:
             self._preempt(item.pod, known, preemption)
-        self._tell(known, "Unschedulable", decision.pending_reason or "")
+        self._pending.report(known, "Unschedulable", decision.pending_reason or "")
 
     def _preempt(self, pod: Pod, known: PodChange, preemption: Preemption) -> None:
         self._parts.metrics.preempted(len(preemption.victims))
@@ -353,23 +361,13 @@ class Scheduler:
         self._queue.wake(Happening.POD_DELETED)
         self._wakened.set()
 
-    def _tell(self, pod: PodChange, reason: str, message: str) -> None:
-        """Write why a pod waits to its condition and as an event, where that is news."""
-        is_news = self._statuses.pending(pod, reason, message)
-        told, now = self._told_at.get(pod.key), self._parts.clock()
-        if not is_news and told is not None and told[0] == message and now - told[1] < REPEAT_EVENT_SECONDS:
-            return
-        self._told_at[pod.key] = (message, now)
-        event = PodEvent(pod.namespace, pod.name, pod.uid, "FailedScheduling", "Scheduling", message, is_warning=True)
-        self.recorder.record(event)
-
     def _unreadable(self, pod: PodChange) -> None:
         if self._is_running:  # a replica that only waits tells nobody anything
-            self._tell(pod, "SchedulerError", pod.error or "the pod cannot be read")
+            self._pending.report(pod, "SchedulerError", pod.error or "the pod cannot be read")
 
     def _gone(self, key: str) -> None:
         self._statuses.forget(key)
-        self._told_at.pop(key, None)
+        self._pending.forget(key)
 
     def _record(self, item: Waiting, decision: Decision, seconds: float) -> str | None:
         if self._parts.log is None:

@@ -5,7 +5,8 @@ work unchanged. The live loop calls the methods; `server.health` serves the regi
 looked up once and kept: the look-up costs more than counting.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
@@ -216,6 +217,23 @@ class SchedulerMetrics:
         """Show how old a source's readings are; None = there are none yet."""
         self._pulled.ages[source] = age_seconds
 
+    def watch_health(self, health: "Health") -> None:
+        """Show how well the process itself is; asked for when Prometheus asks."""
+        self._pulled.health = health
+
+
+@dataclass(frozen=True)
+class Health:
+    """Where the figures about the process itself come from."""
+
+    watch_ages: Callable[[], Mapping[str, float]] = dict
+    """Seconds since each resource's watch said something, were it only a bookmark."""
+    oldest_bind_seconds: Callable[[], float] = lambda: 0.0
+    loop_lag_seconds: Callable[[], float] = lambda: 0.0
+    """The longest that something due had to wait for the event loop since it was asked for last."""
+    num_workers: Callable[[], Mapping[str, int]] = dict
+    """Tasks that send events and statuses and are alive, by kind."""
+
 
 class _Pulled(Collector):
     """Figures that are asked for when the page is made: they change without anybody calling."""
@@ -223,13 +241,27 @@ class _Pulled(Collector):
     def __init__(self) -> None:
         self.num_dropped: Callable[[], int] = lambda: 0
         self.ages: dict[str, Callable[[], float | None]] = {}
+        self.health = Health()
 
     def collect(self) -> Iterable[Metric]:
         dropped = "Decisions that the decision log could not keep."
         yield CounterMetricFamily("longshore_decision_log_dropped_total", dropped, value=self.num_dropped())
-        ages = GaugeMetricFamily("longshore_readings_age_seconds", "Age of a source's readings.", labels=("source",))
-        for source, age_seconds in self.ages.items():
-            age = age_seconds()
-            if age is not None:
-                ages.add_metric((source,), age)
-        yield ages
+        known = {source: age_seconds() for source, age_seconds in self.ages.items()}
+        ages = {source: age for source, age in known.items() if age is not None}
+        yield _gauge("longshore_readings_age_seconds", "Age of a source's readings.", "source", ages)
+        health = self.health
+        text = "Seconds since the watch of a resource said something, were it only a bookmark."
+        yield _gauge("longshore_watch_age_seconds", text, "resource", health.watch_ages())
+        text = "Tasks that send events and statuses and are alive."
+        yield _gauge("longshore_workers", text, "kind", health.num_workers())
+        text = "Seconds since the oldest binding under way was begun; 0 = there is none."
+        yield GaugeMetricFamily("longshore_oldest_bind_seconds", text, value=health.oldest_bind_seconds())
+        text = "The longest that something due had to wait for the event loop since the last scrape."
+        yield GaugeMetricFamily("longshore_loop_lag_seconds", text, value=health.loop_lag_seconds())
+
+
+def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=(label,))
+    for value, number in values.items():
+        family.add_metric((value,), number)
+    return family

@@ -5,6 +5,7 @@ As upstream's broadcaster: while the API server is slow, deciding goes on, and w
 
 import asyncio
 import logging
+import time
 from collections import deque
 from typing import NamedTuple
 
@@ -29,6 +30,10 @@ class PodEvent(NamedTuple):
     note: str
     is_warning: bool = False
     related: writes.Reference | None = None
+    object_name: str = ""
+    """Of the event itself; given by the recorder."""
+    num_seen: int = 1
+    """More than 1: the event is there, and was seen so often by now."""
 
 
 class EventRecorder:
@@ -43,13 +48,27 @@ class EventRecorder:
         self.num_dropped = 0
         """Events that were not sent: too many waited, or the server did not take them."""
 
-    def record(self, event: PodEvent) -> None:
-        """Send an event when there is time."""
+    def record(self, event: PodEvent) -> PodEvent:
+        """Send an event when there is time; return it with its name, by which it can be repeated."""
+        named = event._replace(object_name=writes.event_name(event.name, time.time()))
+        self._queue(named)
+        return named
+
+    def repeat(self, event: PodEvent, num_seen: int) -> None:
+        """Say how often an event was seen by now, in its series, as upstream does; no other event is made."""
+        self._queue(event._replace(num_seen=num_seen))
+
+    def _queue(self, event: PodEvent) -> None:
         if len(self._waiting) >= self._max_waiting:
             self.num_dropped += 1
             return
         self._waiting.append(event)
         self._wakened.set()
+
+    @property
+    def num_workers(self) -> int:
+        """Tasks that are alive."""
+        return sum(not worker.done() for worker in self._workers)
 
     def start(self) -> None:
         """Begin to send."""
@@ -84,6 +103,9 @@ class EventRecorder:
                 self._num_sending -= 1
 
     async def _send(self, event: PodEvent) -> None:
+        if event.num_seen > 1:
+            await writes.repeat_event(self._client, event.namespace, event.object_name, event.num_seen)
+            return
         regarding = writes.pod_reference(event.namespace, event.name, event.uid)
         await writes.create_event(
             self._client,
@@ -94,4 +116,5 @@ class EventRecorder:
             event.note,
             is_warning=event.is_warning,
             related=event.related,
+            name=event.object_name,
         )

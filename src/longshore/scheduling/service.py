@@ -34,13 +34,17 @@ from longshore.kube.resources import PODS, RESOURCES
 from longshore.kube.writes import Reporter
 from longshore.policies.base import Policy
 from longshore.scheduling.failpoints import DURING_RELIST, Failpoint
+from longshore.scheduling.lag import LoopLag
 from longshore.scheduling.loop import Parts, Scheduler
-from longshore.scheduling.metrics import SchedulerMetrics
+from longshore.scheduling.metrics import Health, SchedulerMetrics
 from longshore.scheduling.queue import SchedulingQueue
 from longshore.scheduling.rights import EVICTION, MissingRightsError, missing_rights, needed_rights
 from longshore.store.decisions import DecisionLog
 from longshore.telemetry.base import Source
 from longshore.telemetry.follow import Follower
+
+STALE_SECONDS = 180.0
+"""A watch that has said nothing for so long shows an old cluster: the server sends a bookmark every minute."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,22 @@ class Service:
             )
         )
         self._synced = asyncio.Event()
+        self._reflectors = [Reflector(client, resource, self._deliver) for resource in RESOURCES]
+        self._lag = LoopLag()
+        around.metrics.watch_health(
+            Health(self._watch_ages, self.scheduler.oldest_bind_seconds, self._lag.take, self.scheduler.num_workers)
+        )
         self.is_leading = False
 
     def why_not_ready(self) -> str | None:
-        """Say what is missing before this replica can decide or take over; None = nothing."""
-        return None if self._synced.is_set() else "the first lists have not come in"
+        """Say why this replica cannot decide or take over; None = it can."""
+        if not self._synced.is_set():
+            return "the first lists have not come in"
+        silent = {name: age for name, age in self._watch_ages().items() if age > STALE_SECONDS}
+        return "; ".join(f"{name}: the watch has said nothing for {age:.0f} s" for name, age in silent.items()) or None
+
+    def _watch_ages(self) -> dict[str, float]:
+        return {reflector.resource.name: reflector.silent_seconds for reflector in self._reflectors}
 
     async def run(self) -> None:
         """Run until told to stop.
@@ -127,8 +142,7 @@ class Service:
         if election is not None:
             await election.look()  # before anything that takes long: a holder that died is waited for from now on
         await self._check_rights()
-        reflectors = [Reflector(self._client, resource, self._deliver) for resource in RESOURCES]
-        async with _background(run_reflectors(reflectors)) as watch:
+        async with _background(run_reflectors(self._reflectors)) as watch, _background(self._lag.run()):
             if not await self._until(self._synced.wait(), watch):
                 return
             await self._check_cluster()
@@ -150,8 +164,7 @@ class Service:
         """Refuse what can only be seen once the cluster is known."""
         view, settings = self._cycle.view, self._settings
         check_size(self._policy, len(view.nodes))
-        names = {namespace.name for namespace in view.live.context.namespaces}
-        if settings.elects_leader and settings.lease_namespace not in names:
+        if settings.elects_leader and settings.lease_namespace not in view.live.objects.namespaces:
             await self._make_namespace(settings.lease_namespace)
         self._around.say(f"cache synced: {len(view.nodes)} nodes, {view.num_running} pods running")
 

@@ -74,6 +74,11 @@ class StatusWriter:
         while key in self._writing:
             await asyncio.sleep(_PAUSE_SECONDS)
 
+    @property
+    def num_workers(self) -> int:
+        """Tasks that are alive."""
+        return sum(not worker.done() for worker in self._workers)
+
     def start(self) -> None:
         """Begin to write."""
         self._workers = [asyncio.create_task(self._work()) for _ in range(NUM_WORKERS)]

@@ -7,6 +7,7 @@ A check returns None when all is well, else a sentence; the answer lists the fai
 the process is its owner's business.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -16,6 +17,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from longshore.server.serving import LOOPBACK, Server
+
+MOST_CONNECTIONS = 32
+"""Probes and some Prometheus servers; whoever opens more is sent away, and who says nothing is cut off."""
 
 Check = Callable[[], str | None]
 """Returns None when all is well, else what is wrong, in a sentence."""
@@ -42,14 +46,17 @@ class HealthServer(Server):
             host: address to listen on; only this machine by default.
             port: 0 = any free one.
         """
-        super().__init__(make_app(registry, ready or {}, healthy or {}), "health", host=host, port=port)
+        app = make_app(registry, ready or {}, healthy or {})
+        super().__init__(app, "health", host=host, port=port, most_connections=MOST_CONNECTIONS)
 
 
 def make_app(registry: CollectorRegistry, ready: Mapping[str, Check], healthy: Mapping[str, Check]) -> Starlette:
     """Return the application, without a server around it."""
 
     async def metrics(_: Request) -> Response:
-        return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        # Not in the event loop: a large page takes as long as several decisions.
+        page = await asyncio.to_thread(generate_latest, registry)
+        return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def healthz(_: Request) -> Response:
         return _answer(healthy)
