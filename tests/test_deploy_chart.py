@@ -257,3 +257,10 @@ def test_kustomize_builds_the_same_objects() -> None:
         return {(content["kind"], content["metadata"]["name"]): content for content in contents}
 
     assert by_name(objects(built)) == by_name(flat)
+
+
+@pytest.mark.parametrize(("mode", "is_taken"), [("plugin", False), ("standalone", True)])
+def test_the_image_of_one_release_is_not_installed_on_an_older_one(mode: str, is_taken: bool) -> None:
+    done = helm("template", RELEASE, str(CHART), "--kube-version=1.35.2", f"--set=mode={mode}")
+    assert (done.returncode == 0) is is_taken
+    assert is_taken or "expected 1.36 or newer" in done.stderr

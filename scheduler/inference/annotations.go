@@ -158,3 +158,14 @@ func gpuRequestOfPod(pod *v1.Pod) (gpuRequest, *Problem) {
 	}
 	return request, nil
 }
+
+// SaidBy returns what pods' needs are compared with of a node: its GPUs, their model, its latency.
+func SaidBy(node *v1.Node) map[string]string {
+	said := map[string]string{"label": node.Labels[gpuModelKey]}
+	for _, key := range []string{gpuCountKey, gpuModelKey, latencyKey} {
+		if text, given := node.Annotations[key]; given {
+			said[key] = text
+		}
+	}
+	return said
+}

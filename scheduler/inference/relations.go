@@ -293,6 +293,9 @@ func (s *Scorer) addDomainSums(column, values []float64, key string) {
 	}
 }
 
+// maxDomains is how many keys of labels are kept: each takes four bytes for every node.
+const maxDomains = 64
+
 // domainOf numbers the nodes' values of a label.
 func (s *Scorer) domainOf(key string) *domain {
 	found := s.domains[key]
@@ -312,6 +315,9 @@ func (s *Scorer) domainOf(key string) *domain {
 		found.numbers[i] = values[value]
 	}
 	found.sums = make([]float64, len(values)+1)
+	if len(s.domains) >= maxDomains {
+		clear(s.domains) // tenants name the keys, and clusters have a handful
+	}
 	s.domains[key] = found
 	return found
 }

@@ -22,8 +22,12 @@ const (
 // is sent again.
 func (p *Longshore) bindSurely(ctx context.Context, pod *v1.Pod, nodeName string, send func() error) error {
 	err := send()
-	pause := firstConfirmPause
-	for limit := time.Now().Add(mostConfirmTime); mayHaveHappened(err) && time.Now().Before(limit); {
+	pause, isRepeated := firstConfirmPause, false
+	for limit := time.Now().Add(mostConfirmTime); time.Now().Before(limit); {
+		// A binding that is sent again may meet the late success of the one before.
+		if !mayHaveHappened(err) && !(isRepeated && apierrors.IsConflict(err)) {
+			return err
+		}
 		wait(ctx, pause)
 		if ctx.Err() != nil {
 			return err
@@ -37,8 +41,10 @@ func (p *Longshore) bindSurely(ctx context.Context, pod *v1.Pod, nodeName string
 			continue
 		case found.UID != pod.UID:
 			return err
+		case found.Spec.NodeName == "" && apierrors.IsConflict(err):
+			return err
 		case found.Spec.NodeName == "":
-			err = send()
+			err, isRepeated = send(), true
 		case found.Spec.NodeName == nodeName:
 			return nil
 		default:

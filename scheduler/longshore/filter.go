@@ -6,8 +6,10 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"longshore.dev/scheduler/inference"
 )
@@ -120,9 +122,48 @@ func (p *Longshore) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHin
 	// With the taints, as all of upstream's plugins that wait for new nodes: the Add of a tainted one may be missed.
 	nodes := fwk.Add | fwk.UpdateNodeAnnotation | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
 	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.Update}},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: nodes}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.Update}, QueueingHintFn: podMayHelp},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: nodes}, QueueingHintFn: nodeMayHelp},
 	}, nil
+}
+
+// podMayHelp says whether what happened to a pod is a reason to look again at one that Filter rejected: it has changed
+// itself, or another has left GPUs behind.
+func podMayHelp(_ klog.Logger, pod *v1.Pod, old, now any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*v1.Pod](old, now)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	if after != nil {
+		if after.UID == pod.UID {
+			return fwk.Queue, nil
+		}
+		return fwk.QueueSkip, nil // GPUs are given back by going
+	}
+	needs, err := inference.NeedsOf(pod)
+	if err != nil || !needs.HasDevices() {
+		return fwk.QueueSkip, nil
+	}
+	left, err := inference.NeedsOf(before)
+	if err == nil && !left.HasDevices() && before.Annotations[inference.DevicesAnnotation] == "" {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}
+
+// nodeMayHelp says the same of a node: it is new, or what it says about itself has changed.
+func nodeMayHelp(_ klog.Logger, _ *v1.Pod, old, now any) (fwk.QueueingHint, error) {
+	before, after, err := util.As[*v1.Node](old, now)
+	if err != nil {
+		return fwk.Queue, err
+	}
+	if before == nil || after == nil {
+		return fwk.Queue, nil
+	}
+	if maps.Equal(inference.SaidBy(before), inference.SaidBy(after)) && equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
 }
 
 // pollReadings takes up new readings, and has the pods with hard limits that wait looked at again.

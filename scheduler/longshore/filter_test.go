@@ -172,3 +172,38 @@ func TestGonePodsAreForgotten(t *testing.T) {
 		t.Error("got something, expected that nothing is kept of a pod that is gone")
 	}
 }
+
+// TestHints asks which events are a reason to look at a rejected pod again.
+func TestHints(t *testing.T) {
+	gpus, limit := notes{"longshore.dev/gpu-count": "1"}, notes{"latencyHardConstraint": "30"}
+	holder := onNode("holder", "n", notes{"longshore.dev/gpu-devices": "0"})
+	plain := onNode("plain", "n", nil)
+	waiting := noted(newPod("new"), gpus)
+	changed := noted(newPod("new"), nil)
+	node, fuller := gpuNode("n", gpus), gpuNode("n", notes{"longshore.dev/gpu-count": "2"})
+	beating := gpuNode("n", notes{"longshore.dev/gpu-count": "1", "heartbeat": "2"})
+	tainted := gpuNode("n", gpus)
+	tainted.Spec.Taints = []v1.Taint{{Key: "gone"}}
+	for name, test := range map[string]struct {
+		hint     fwk.QueueingHintFn
+		pod      *v1.Pod
+		old, now any
+		want     fwk.QueueingHint
+	}{
+		"GPUs are free":                        {podMayHelp, waiting, holder, nil, fwk.Queue},
+		"a pod without GPUs goes":              {podMayHelp, waiting, plain, nil, fwk.QueueSkip},
+		"GPUs are free, latency is wanted":     {podMayHelp, noted(newPod("new"), limit), holder, nil, fwk.QueueSkip},
+		"another pod's status":                 {podMayHelp, waiting, holder, holder, fwk.QueueSkip},
+		"its own annotations":                  {podMayHelp, waiting, waiting, changed, fwk.Queue},
+		"a node comes":                         {nodeMayHelp, waiting, nil, node, fwk.Queue},
+		"a node has more GPUs":                 {nodeMayHelp, waiting, node, fuller, fwk.Queue},
+		"a node's taint":                       {nodeMayHelp, waiting, node, tainted, fwk.Queue},
+		"a node's annotation of somebody else": {nodeMayHelp, waiting, node, beating, fwk.QueueSkip},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := test.hint(klog.Background(), test.pod, test.old, test.now); got != test.want || err != nil {
+				t.Errorf("got %v (%v), expected %v", got, err, test.want)
+			}
+		})
+	}
+}

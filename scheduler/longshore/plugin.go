@@ -69,13 +69,15 @@ type Longshore struct {
 	places      []int32 // of the pod's nodes in the index
 }
 
+// held is of all profiles: each places pods on the same devices.
+var held = &inference.Held{}
+
 // New makes the plugin for one profile and starts what it does in the background; that ends with the context.
 func New(ctx context.Context, configuration runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	arguments, err := decodeArguments(configuration)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
-	held := &inference.Held{}
 	load, err := loadBundle(handle, arguments, inference.Holding(held))
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
@@ -134,7 +136,19 @@ func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.W
 	if p.telemetry != nil {
 		polls = append(polls, func() { p.pollReadings(logger) })
 	}
-	patience := time.After(longestStart)
+	followAll(ctx, logger, clock, longestStart, polls...)
+	if p.arguments.DecisionLog != "" {
+		p.ring = newRing(ringSize)
+		log := &decisionLog{ring: p.ring, send: newSend(p.arguments.DecisionLog), metrics: p.metrics, clock: clock, logger: logger}
+		go guarded(logger, func() { log.run(ctx) })
+	}
+}
+
+// followAll runs every poll at once and then again and again, in the background; it returns when each has run, or after the
+// longest time.
+func followAll(ctx context.Context, logger klog.Logger, clock clock.WithTicker, longest time.Duration, polls ...func()) {
+	patience, enough := context.WithTimeout(ctx, longest)
+	defer enough()
 	for _, poll := range polls {
 		isRead := make(chan struct{})
 		go func() {
@@ -151,13 +165,8 @@ func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.W
 		}()
 		select {
 		case <-isRead:
-		case <-patience:
+		case <-patience.Done():
 		}
-	}
-	if p.arguments.DecisionLog != "" {
-		p.ring = newRing(ringSize)
-		log := &decisionLog{ring: p.ring, send: newSend(p.arguments.DecisionLog), metrics: p.metrics, clock: clock, logger: logger}
-		go guarded(logger, func() { log.run(ctx) })
 	}
 }
 
@@ -198,10 +207,20 @@ func (p *Longshore) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, no
 // ScoreExtensions returns nil: the scores are from 0 to 100 already.
 func (p *Longshore) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// SignPod refuses, so that kube-scheduler does not reuse one pod's ranking for the next: a placement changes the pooled
-// context, and with it every node's score.
-func (p *Longshore) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	return nil, fwk.NewStatus(fwk.Unschedulable, "scores depend on all nodes")
+// SignPod refuses while a policy ranks, so that kube-scheduler does not reuse one pod's ranking for the next: a placement
+// changes the pooled context, and with it every node's score. In shadow nothing of ours counts, and without a policy
+// upstream's scores do, so that pods are alike where they are alike for those.
+func (p *Longshore) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	if p.arguments.Shadow {
+		return nil, nil
+	}
+	if p.models.current.Load() != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "scores depend on all nodes")
+	}
+	if needs, err := inference.NeedsOf(pod); err != nil || needs.HasLimit() || needs.HasDevices() {
+		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod has needs that only longshore reads")
+	}
+	return p.stock.sign(ctx, pod)
 }
 
 // nodeScores are one pod's scores. The places are shared by many pods and never written to.

@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestConfigurationFiles(t *testing.T) {
@@ -93,9 +95,20 @@ func TestNewRefusesWrongArguments(t *testing.T) {
 func TestTwoProfiles(t *testing.T) {
 	f := newFixture(t)
 	profile := longshoreProfile(t)
-	first := f.harness.framework(t, f.ctx, profile, New)
+	var made []*Longshore
+	create := func(ctx context.Context, arguments runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		plugin, err := New(ctx, arguments, handle)
+		if err == nil {
+			made = append(made, plugin.(*Longshore))
+		}
+		return plugin, err
+	}
+	first := f.harness.framework(t, f.ctx, profile, create)
 	profile.SchedulerName = "another"
-	second := f.harness.framework(t, f.ctx, profile, New)
+	second := f.harness.framework(t, f.ctx, profile, create)
+	if len(made) != 2 || made[0].held != made[1].held {
+		t.Error("got GPUs of each profile's own, expected that both know of what either has given")
+	}
 	nodes, pods := plainNodes(4)
 	f.world.show(nodes, pods)
 	for _, one := range []framework.Framework{first, second} {
@@ -122,9 +135,42 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 	}
 }
 
-func TestSignPodRefuses(t *testing.T) {
-	if _, status := (&Longshore{}).SignPod(t.Context(), newPod("new")); status.Code() != fwk.Unschedulable {
-		t.Errorf("got %v, expected Unschedulable: the ranking of one pod is not that of the next", status)
+func TestSignPod(t *testing.T) {
+	// With the default constraints upstream's own spreading does not sign.
+	f := newFixture(t, func(a *Arguments) {
+		a.StockPluginConfig = []byte(`[{"name": "PodTopologySpread", "args": {"defaultingType": "List"}}]`)
+	})
+	if _, status := f.plugin.SignPod(f.ctx, newPod("new")); status.Code() != fwk.Unschedulable {
+		t.Errorf("a policy ranks: got %v, expected Unschedulable: the ranking of one pod is not that of the next", status)
+	}
+	f.plugin.models.current.Store(nil)
+	plain, status := f.plugin.SignPod(f.ctx, newPod("new"))
+	if !status.IsSuccess() || len(plain) == 0 {
+		t.Errorf("no policy: got %v (%v), expected what upstream's scores depend on", plain, status)
+	}
+	if _, status := f.plugin.SignPod(f.ctx, noted(newPod("new"), notes{"longshore.dev/gpu-count": "1"})); status.Code() != fwk.Unschedulable {
+		t.Errorf("a pod with GPUs: got %v, expected Unschedulable: each takes other devices", status)
+	}
+	shadow := newFixture(t, func(a *Arguments) { a.Shadow = true })
+	if _, status := shadow.plugin.SignPod(shadow.ctx, newPod("new")); !status.IsSuccess() {
+		t.Errorf("in shadow: got %v, expected no word against batching", status)
+	}
+}
+
+// TestStartDoesNotWaitForEver has both the bundle's disk and that of the readings hang.
+func TestStartDoesNotWaitForEver(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	hanging := func() { <-hang }
+	done := make(chan struct{})
+	go func() {
+		followAll(t.Context(), klog.Background(), clocktesting.NewFakeClock(time.Now()), 10*time.Millisecond, hanging, hanging)
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the start waits for ever")
 	}
 }
 

@@ -47,9 +47,9 @@ func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	defer p.mutex.Unlock()
 	defer func() {
 		if value := recover(); value != nil {
-			scores = nil
 			p.metrics.fallbacks.WithLabelValues(string(panicked)).Inc()
 			klog.FromContext(ctx).Error(fmt.Errorf("%v", value), "Ranking failed", "pod", klog.KObj(pod), "stack", string(debug.Stack()))
+			scores = p.stockAlone(ctx, state, pod, nodes)
 		}
 	}()
 	started := p.clock.Now()
@@ -226,6 +226,28 @@ func (p *Longshore) judge(policy *policy, problem *inference.Problem) {
 	}
 	p.circuit.failed()
 	p.isCold = p.isCold || p.circuit.isOpen() // by the time that it is asked again, most nodes will have changed
+}
+
+// stockAlone returns upstream's scores without anything that is kept from pod to pod: something there has panicked.
+func (p *Longshore) stockAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (scores *nodeScores) {
+	if p.arguments.Shadow {
+		return nil
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			p.countStockError(ctx, pod, fmt.Errorf("%v", value))
+			scores = nil
+		}
+	}()
+	p.nodeIndex, p.ranks = inference.NewNodeIndex(nil), nil // made anew for the next pod
+	p.totals = make([]float32, len(nodes))
+	p.scoreByStock(ctx, state, pod, nodes)
+	places, order, found := map[string]int32{}, make([]int32, len(nodes)), make([]int8, len(nodes))
+	for i, node := range nodes {
+		places[node.Node().Name], order[i] = int32(i), int32(i)
+	}
+	toNodeScores(p.totals, anyBest(p.totals), order, found)
+	return &nodeScores{places, found}
 }
 
 // scoreByStock writes upstream's totals to p.totals; false = they are not to be used.

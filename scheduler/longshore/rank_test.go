@@ -188,6 +188,19 @@ func TestPanicOfAParallelPiece(t *testing.T) {
 	}
 }
 
+func TestAPanicOutsideOfTheModelMeansStocksScores(t *testing.T) {
+	f := newFixture(t)
+	f.plugin.circuit = nil // whoever asks it panics
+	for range 3 {
+		if got := f.place(t); got != "node-0" {
+			t.Errorf("got %s, expected node-0, stock's best", got)
+		}
+	}
+	if got := f.fallbacks(t, panicked); got != 3 {
+		t.Errorf("got %v fallbacks, expected 3", got)
+	}
+}
+
 func TestStaleReadings(t *testing.T) {
 	file := t.TempDir() + "/readings.json"
 	writeFile(t, file, `{"time": "2026-03-01T12:00:00Z", "nodes": {"node-0": {"watts": 100}}}`)

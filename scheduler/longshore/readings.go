@@ -89,10 +89,11 @@ func (t *telemetry) poll() {
 	var newest time.Time
 	known := make(map[string]inference.Reading, len(t.nodes))
 	for name, node := range t.nodes {
-		if node.time.After(newest) {
+		isFresh := now.Sub(node.time).Abs() <= t.maxAge
+		// One that is far ahead of our clock says nothing about the others.
+		if node.time.After(newest) && (isFresh || node.time.Before(now)) {
 			newest = node.time
 		}
-		isFresh := now.Sub(node.time).Abs() <= t.maxAge
 		hasChanged = hasChanged || isFresh != t.isFresh[name]
 		t.isFresh[name] = isFresh
 		known[name] = inference.Unknown()

@@ -100,6 +100,14 @@ func TestReadingsFromTheFutureAreStale(t *testing.T) {
 	}
 }
 
+func TestOneNodeOfTheFutureDoesNotMakeTheOthersStale(t *testing.T) {
+	followed, clock := newTelemetry(t, `{"time": "2026-03-01T12:00:00Z", "nodes": {"a": {"watts": 1}, "b": {"time": "2026-03-01T13:00:00Z", "watts": 1}}}`)
+	followed.poll()
+	if followed.areStale(clock.Now()) {
+		t.Error("got stale readings, expected those of the node whose clock is right")
+	}
+}
+
 func TestLastGoodReadingsAreKept(t *testing.T) {
 	followed, clock := newTelemetry(t, twoNodes)
 	followed.poll()

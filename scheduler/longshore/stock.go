@@ -84,6 +84,23 @@ func stockProfile(given json.RawMessage) (*config.KubeSchedulerProfile, error) {
 	return profile, nil
 }
 
+// sign returns in what pods have to be alike for the same scores.
+func (s *stock) sign(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	var all []fwk.SignFragment
+	for _, plugin := range s.plugins {
+		signer, ok := plugin.ScorePlugin.(fwk.SignPlugin)
+		if !ok {
+			return nil, fwk.NewStatus(fwk.Unschedulable, plugin.Name()+" does not say what it depends on")
+		}
+		fragments, status := signer.SignPod(ctx, pod)
+		if !status.IsSuccess() {
+			return nil, status
+		}
+		all = append(all, fragments...)
+	}
+	return all, nil
+}
+
 // score writes upstream's total of nodes[i] to out[i]. A plugin that fails, which upstream would reject the pod for,
 // counts nothing for this pod and is in the error; the totals are there all the same.
 func (s *stock) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, out []float32) error {

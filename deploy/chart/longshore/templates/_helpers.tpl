@@ -48,6 +48,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if eq .Values.schedulerName "default-scheduler" -}}
 {{- fail "schedulerName: got default-scheduler, expected another name: the cluster's own scheduler has that one" -}}
 {{- end -}}
+{{- if and (eq .Values.mode "plugin") (semverCompare "<1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- fail (printf "mode: got plugin on Kubernetes %s, expected 1.36 or newer: the image is a kube-scheduler 1.36" .Capabilities.KubeVersion.Version) -}}
+{{- end -}}
 {{- $given := list -}}
 {{- range $source := list "configMap" "persistentVolumeClaim" "image" -}}
 {{- if index $.Values.model $source -}}{{- $given = append $given $source -}}{{- end -}}
