@@ -16,6 +16,7 @@ GO_MINIMUM := 1.26
 PYTEST_ARGUMENTS ?= -n 3 --dist loadfile
 LOCK_ARGUMENTS ?=
 REAL_NODE_PACKAGES := containerd runc containernetworking-plugins iproute2
+TEST_PACKAGES := libfaketime
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -140,22 +141,23 @@ controlplane: go  ## build Kubernetes, etcd, KWOK and our Go programs (about 9 m
 dist: setup  ## write wheel, sdist, chart archive and checksums into dist/
 	@$(PYTHON) deploy/dist.py
 
-deploy-tools: go  ## build helm and promtool, which check deploy/ (minutes the first time, then cached)
-	$(say) 'deploy-tools: helm, promtool'
+deploy-tools: go  ## build helm, promtool and kubeadm, which check deploy/ (minutes the first time, then cached)
+	$(say) 'deploy-tools: helm, promtool, kubeadm'
 	@$(PYTHON) -m longshore_lab.build tools
 
 deploy: setup deploy-tools  ## render deploy/*.yaml from the chart again
 	@$(PYTHON) deploy/render.py
 
-# What `longshore cluster up --real-nodes` needs beside the built programs, and its tests with it.
+# What `longshore cluster up --real-nodes` needs beside the built programs, and the tests of it and of clocks that jump.
 packages:
-	@if ! { command -v containerd && command -v runc && command -v ip && test -x /usr/lib/cni/bridge; } >/dev/null; then \
+	@if ! { command -v containerd && command -v runc && command -v ip && test -x /usr/lib/cni/bridge && \
+	    compgen -G '/usr/lib/*/faketime/libfaketime.so.1'; } >/dev/null; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	    echo '== Debian packages: $(REAL_NODE_PACKAGES)'; \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(REAL_NODE_PACKAGES) >/dev/null; \
+	    echo '== Debian packages: $(REAL_NODE_PACKAGES) $(TEST_PACKAGES)'; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(REAL_NODE_PACKAGES) $(TEST_PACKAGES) >/dev/null; \
 	  else \
-	    echo 'error: real nodes need Debian packages that are not here' >&2; \
-	    echo 'hint: as root, `apt-get install $(REAL_NODE_PACKAGES)`' >&2; exit 1; \
+	    echo 'error: real nodes, and tests of clocks that jump, need Debian packages that are not here' >&2; \
+	    echo 'hint: as root, `apt-get install $(REAL_NODE_PACKAGES) $(TEST_PACKAGES)`' >&2; exit 1; \
 	  fi; \
 	fi
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The README's result table: three workloads, eight baselines, twelve seeds, with intervals and bounds.
+# The table of docs/results/baselines.md: three workloads, eight baselines, twelve seeds, with intervals and bounds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 make --silent setup

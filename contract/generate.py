@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the contract between Python and Go: bundles, and cases with the answers that Python gives.
 
-    python contract/generate.py            writes contract/bundles and contract/cases.jsonl
+    python contract/generate.py            writes contract/bundles, contract/features.json and contract/cases.jsonl
     python contract/generate.py --check    exit 1 when a file is not what the script would write
     python contract/generate.py --cases 2000 --seed 7 --out FILE    more cases, for a larger comparison
 
@@ -25,8 +25,9 @@ from longshore.agents.networks.gnn import Gnn
 from longshore.agents.networks.kinds import Kinds
 from longshore.agents.networks.linear import Linear
 from longshore.agents.networks.mlp import Mlp
+from longshore.core.arrays.feature_table import FEATURES, PLUGIN, Feature
 from longshore.core.arrays.features import feature_specs
-from longshore.core.network.bundle import Bundle, Envelope, Weight
+from longshore.core.network.bundle import LOAD_SCALE, Bundle, Envelope, LoadScale, Weight
 from longshore.core.network.bundle_files import CARD_FILE, write_bundle
 from longshore.core.network.forward import LOADS, POD_KINDS, SCORE, Op, needed, tensor_names
 from longshore.policies.bundle_folder import SHIPPED, read_folder
@@ -35,6 +36,8 @@ from longshore_lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, m
 FOLDER = Path(__file__).resolve().parent
 REPOSITORY = FOLDER.parent
 CASES_FILE = FOLDER / "cases.jsonl"
+FEATURES_FILE = FOLDER / "features.json"
+"""The table of features as far as Go has to hold it."""
 NUM_CASES = 64
 FEATURE_TOLERANCE, SCORE_TOLERANCE = 1e-6, 1e-5
 TRAINED = ("openb", "openb-power", "openb-nodes")
@@ -46,6 +49,9 @@ PREFERENCES: dict[str, dict[str, float]] = {
     "openb": {"watts": 1.0, "fragmentation": 0.25},
 }
 """Weights that these bundles are asked with besides their own, in a file that both sides read."""
+WEIGHED = ("fragmentation", "watts")
+OTHER_LOAD = LoadScale(0.1, 0.2, scarce_from=0.25, scarce_over=0.5, little_below=0.12)
+"""No other bundle's: so both sides are seen to read it."""
 PREFERENCES_FILE = FOLDER / "preferences.json"
 
 
@@ -59,8 +65,8 @@ def contract_bundles() -> dict[str, Bundle]:
         "deepsets-32": _policy("deepsets-32", DeepSets(), few),
         "deepsets-dial": _policy("deepsets-dial", DeepSets(width=8), few[:20], terms=("ee", "lb")),
         "gnn": _policy("gnn", Gnn(width=8), few),
-        "kinds": _policy("kinds", Kinds(), everything, terms=("fragmentation", "watts")),
-        "kinds-load": _policy("kinds-load", Kinds(by_load=True), few, terms=("fragmentation", "watts")),
+        "kinds": _policy("kinds", Kinds(), everything, terms=WEIGHED),
+        "kinds-load": _policy("kinds-load", Kinds(by_load=True), few, terms=WEIGHED, load=OTHER_LOAD),
         "odd": _odd(few[:10]),
         "table": _table(),
         "mlp": _policy("mlp", Mlp(width=8), few[:12], nodes=FIXED_NODES),
@@ -68,7 +74,13 @@ def contract_bundles() -> dict[str, Bundle]:
 
 
 def _policy(
-    name: str, network: Network, features: tuple[str, ...], *, terms: tuple[str, ...] = (), nodes: int = 0
+    name: str,
+    network: Network,
+    features: tuple[str, ...],
+    *,
+    terms: tuple[str, ...] = (),
+    nodes: int = 0,
+    load: LoadScale | None = None,
 ) -> Bundle:
     blueprint = network.build(Sizes(len(features), nodes, len(terms)))
     ops, draw = needed(blueprint.ops), np.random.default_rng(list(name.encode()))
@@ -85,6 +97,7 @@ def _policy(
         objective="el-rl",
         envelope=Envelope((-1.0,) * len(features), (1.0,) * len(features)),
         num_nodes=nodes or None,
+        load=load,
     )
 
 
@@ -114,6 +127,7 @@ def _odd(features: tuple[str, ...]) -> Bundle:
         tensors={name: draw.normal(size=shape).astype(np.float32) for name, shape in shapes.items()},
         objective="el-rl",
         envelope=Envelope((-1.0,) * len(features), (1.0,) * len(features)),
+        load=LOAD_SCALE,
     )
 
 
@@ -147,9 +161,19 @@ def files() -> dict[Path, bytes]:
         for file, data in write_bundle(policy).items()
         if file != CARD_FILE
     }
+    written[FEATURES_FILE] = b"[\n" + b",\n".join(_line(_row(feature)).strip() for feature in FEATURES) + b"\n]\n"
     written[PREFERENCES_FILE] = json.dumps(PREFERENCES, indent=2).encode() + b"\n"
     written[CASES_FILE] = b"".join(lines(NUM_CASES, 0))
     return written
+
+
+def _row(feature: Feature) -> dict[str, Any]:
+    return {
+        "name": feature.name,
+        "version": feature.version,
+        "scope": feature.scope.label,
+        "in_plugin": PLUGIN in feature.where,
+    }
 
 
 def lines(count: int, seed: int) -> Iterator[bytes]:

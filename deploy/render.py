@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes what in deploy/ has its source elsewhere, so that nothing is written twice by hand.
 
-The chart's copies of the profiles of scheduler/config, then deploy/longshore.yaml and deploy/rbac.yaml, rendered from
-the chart.
+The chart's copies of the profiles of scheduler/config, and those for kubeadm; then deploy/longshore.yaml and
+deploy/rbac.yaml, rendered from the chart.
 
     .venv/bin/python deploy/render.py            writes them
     .venv/bin/python deploy/render.py --check    exit 1 when one is not what the script would write
@@ -19,9 +19,21 @@ from longshore_lab.build import require_program
 
 DEPLOY = Path(__file__).resolve().parent
 CHART = DEPLOY / "chart" / "longshore"
+PROFILES = DEPLOY.parent / "scheduler" / "config"
 RELEASE, NAMESPACE = "longshore-scheduler", "longshore-system"
 OF_HELM_ALONE = ("app.kubernetes.io/managed-by:", "helm.sh/chart:", "# Source:")
 """Lines that would be untrue of objects that `kubectl apply` makes."""
+KUBEADM_HEAD = """\
+# For /etc/kubernetes/longshore/scheduler.yaml of a control plane that kubeadm made. Written by deploy/render.py; change
+# scheduler/config instead.
+#
+"""
+KUBEADM_CONNECTION = """\
+clientConnection:
+  # kube-scheduler does not look at kubeadm's --kubeconfig where it has a --config.
+  kubeconfig: /etc/kubernetes/scheduler.conf
+"""
+KUBEADM_STATE = "          stateFolder: /var/run/longshore/state\n"
 LONGSHORE_HEAD = """\
 # kube-scheduler with the plugin Longshore beside the cluster's own scheduler: the chart with its default values.
 # Written by deploy/render.py; change deploy/chart/longshore instead.
@@ -40,9 +52,19 @@ RBAC_HEAD = """\
 
 
 def profiles() -> dict[Path, str]:
-    """Return what the chart's copies should be: Helm reads no file outside of a chart."""
-    sources = [DEPLOY.parent / "scheduler" / "config" / f"profile-{name}.yaml" for name in ("plugin", "shadow")]
-    return {CHART / "files" / source.name: source.read_text(encoding="utf-8") for source in sources}
+    """Return what the copies should be: Helm reads no file outside of a chart, and a static pod has other folders."""
+    texts = {source.name: source.read_text(encoding="utf-8") for source in sorted(PROFILES.glob("profile-*.yaml"))}
+    chart = {CHART / "files" / f"profile-{name}.yaml": texts[f"profile-{name}.yaml"] for name in ("plugin", "shadow")}
+    return chart | {DEPLOY / "kubeadm" / name: of_kubeadm(text) for name, text in texts.items()}
+
+
+def of_kubeadm(text: str) -> str:
+    """Return a profile for the static pod of deploy/kubeadm."""
+    model = "          modelPath: /var/lib/longshore/model\n"
+    kind, _, profiles = text.partition("profiles:\n")
+    assert kind.endswith("kind: KubeSchedulerConfiguration\n")
+    assert profiles.count(model) == 1
+    return f"{KUBEADM_HEAD}{kind}{KUBEADM_CONNECTION}profiles:\n{profiles.replace(model, model + KUBEADM_STATE)}"
 
 
 def manifests() -> dict[Path, str]:

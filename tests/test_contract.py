@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from longshore.core.arrays.features import FEATURES, PLUGIN
+from longshore.core.arrays.feature_table import FEATURES, PLUGIN
 from longshore.core.network.forward import KINDS
 from longshore.policies.bundle_folder import read_folder
 

@@ -1,6 +1,7 @@
 """The chart on a real API server and a real kubelet: what it installs is accepted, runs, and may do no more."""
 
 import json
+import shlex
 import ssl
 import time
 import urllib.error
@@ -19,10 +20,10 @@ from longshore.policies.bundle_folder import write_folder
 from longshore.scheduling.rights import Right, missing_rights
 from longshore_lab import build
 from longshore_lab.cluster import LocalCluster
-from longshore_lab.cluster.real import host
 from longshore_lab.proof.plugin_bundles import packing_bundle
 from support.container_images import import_scheduler
 from support.deploy import (
+    ALL_ON,
     CHART,
     DEPLOY,
     NAMESPACE,
@@ -33,12 +34,13 @@ from support.deploy import (
     helm,
     named,
     objects,
+    real_nodes,
     rendered,
     settings,
 )
 from support.local_cluster import namespace_in, running_cluster
 
-__all__ = ["built_helm"]
+__all__ = ["built_helm", "real_nodes"]
 
 PROGRAM = "longshore-kube-scheduler"
 IMAGE = "longshore.dev/kube-scheduler"
@@ -48,24 +50,14 @@ CRDS = Path(__file__).parent / "support" / "deploy_crds.yaml"
 
 @pytest.fixture(scope="module")
 def cluster(
-    built_programs: None, built_helm: None, require_component: Callable[[str, str, bool], None]
+    built_programs: None, built_helm: None, real_nodes: None, require_component: Callable[[str, str, bool], None]
 ) -> Iterator[LocalCluster]:
     """Give a cluster with one real node for the scheduler's own pods, and KWOK nodes for what it places."""
     require_component(PROGRAM, build.BUILD_COMMAND, build.program_path(PROGRAM).is_file())
-    packages = " ".join(dict.fromkeys((*host.PACKAGES.values(), host.CNI_PACKAGE)))
-    require_component("a container runtime, and root", f"apt-get install {packages}", _has_real_nodes())
     with running_cluster(nodes=3, node_cpu="4", node_memory="16Gi", real_nodes=1) as made:
         made.kubectl("apply", "-f", str(DEPLOY / "namespace.yaml"), "-f", str(CRDS))
         made.kubectl("wait", "--for=condition=Established", "-f", str(CRDS), "--timeout=30s")
         yield made
-
-
-def _has_real_nodes() -> bool:
-    try:
-        host.check_host()
-    except LongshoreError:
-        return False
-    return True
 
 
 @pytest.fixture(scope="module")
@@ -406,6 +398,41 @@ def test_an_upgrade_can_be_rolled_back(deployed: LocalCluster) -> None:
     assert done.returncode == 0, done.stderr
     assert "deadline" not in _config(deployed, name)
     assert helm("uninstall", name, *where).returncode == 0
+
+
+def test_what_stays_after_the_removal_is_what_the_guide_says(deployed: LocalCluster) -> None:
+    name = "gone"
+    where = (f"--namespace={NAMESPACE}", f"--kubeconfig={deployed.kubeconfig}")
+    values = settings("replicas=0", *REGISTRY, "registryServer.replicas=0", *ALL_ON)
+    done = helm("install", name, str(CHART), *where, *values)
+    assert done.returncode == 0, done.stderr
+    kinds = sorted({content["kind"] for content in objects(rendered(*REGISTRY, *ALL_ON))})
+    asked = ("get", ",".join(kinds), "-A", f"--selector=app.kubernetes.io/instance={name}", "-o", "name")
+    assert len(deployed.kubectl(*asked).split()) > len(kinds)
+    done = helm("uninstall", name, "--wait", *where)
+    assert done.returncode == 0, done.stderr
+    assert deployed.kubectl(*asked).split() == [f"persistentvolumeclaim/{name}-registry"]
+
+
+def test_the_guide_finds_who_asks_for_the_scheduler(deployed: LocalCluster, namespace: str) -> None:
+    section = (DEPLOY.parent / "docs/guides/deploy.md").read_text(encoding="utf-8").partition("## Removal")[2]
+    of_templates, of_pods = (
+        shlex.split(line, comments=True)[1:] for line in section.splitlines() if line.startswith("kubectl get")
+    )
+    (patch,) = (shlex.split(line)[1:] for line in section.splitlines() if "patch deployment" in line)
+    waiting = pod("p", cpu="64")
+    template = {"metadata": {"labels": {"app": "p"}}, "spec": waiting["spec"]}
+    spec = {"selector": {"matchLabels": {"app": "p"}}, "template": template}
+    create(
+        deployed, namespace, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "p"}, "spec": spec}
+    )
+    until(lambda: namespace in deployed.kubectl(*of_pods), deployed)
+    assert f"Deployment {namespace}/p\n" in deployed.kubectl(*of_templates)
+    filled = [{"NAMESPACE": namespace, "NAME": "p"}.get(word, word) for word in patch]
+    deployed.kubectl(*filled)
+    assert namespace not in deployed.kubectl(*of_templates)
+    given_back = [word.replace("=longshore", "=default-scheduler") for word in of_pods]
+    until(lambda: namespace in deployed.kubectl(*given_back), deployed)
 
 
 def _config(cluster: LocalCluster, name: str) -> dict[str, Any]:

@@ -10,18 +10,12 @@ from pathlib import Path
 import pytest
 
 from longshore import __version__
+from support.container_images import instructions, last_stage
 from support.deploy import CHART, DEPLOY, ROOT
 
 FILES = sorted((DEPLOY / "containers").glob("*.Containerfile"))
 WHEEL = "dist/longshore-*.whl"
 EACH = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-
-
-def instructions(path: Path) -> list[tuple[str, str]]:
-    """Return the instructions, continued lines put together."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
 
 
 def test_there_is_one_for_each_mode() -> None:
@@ -38,8 +32,9 @@ def test_hadolint_finds_nothing(path: Path, require_component: Callable[[str, st
 
 @EACH
 def test_base_images_are_plain_names_of_a_version(path: Path) -> None:
-    stages: set[str] = {"scratch"}
-    for image, _, name in (rest.partition(" AS ") for word, rest in instructions(path) if word == "FROM"):
+    stages, given = {"scratch"}, dict(rest.split("=") for word, rest in instructions(path) if word == "ARG")
+    for base, _, name in (rest.partition(" AS ") for word, rest in instructions(path) if word == "FROM"):
+        image = given.get(base.strip("${}"), base)
         assert image in stages or re.fullmatch(r"[a-z]+:\d+\.\d+[-a-z]*", image), image
         stages.add(name)
 
@@ -54,8 +49,7 @@ def test_nothing_is_fetched_but_by_the_package_managers(path: Path) -> None:
 
 @EACH
 def test_the_last_stage_runs_one_program_as_nobody(path: Path) -> None:
-    found = instructions(path)
-    last = found[max(number for number, (word, _) in enumerate(found) if word == "FROM") :]
+    last = last_stage(path)
     assert dict(last)["USER"] == "65532:65532"
     assert [word for word, _ in last][-1] == "ENTRYPOINT"
     assert dict(last)["ENTRYPOINT"].startswith('["'), "the program itself, not a shell: it must get the signals"
@@ -92,7 +86,7 @@ def test_the_image_that_decides_has_no_jax() -> None:
 
 def test_the_go_of_the_image_is_new_enough() -> None:
     (image,) = re.findall(
-        r"^FROM golang:(\d+\.\d+)", (DEPLOY / "containers" / "scheduler.Containerfile").read_text(), re.M
+        r"^ARG GO=golang:(\d+\.\d+)", (DEPLOY / "containers" / "scheduler.Containerfile").read_text(), re.M
     )
     (needed,) = re.findall(r"^go (\d+\.\d+)", (ROOT / "scheduler" / "go.mod").read_text(), re.M)
     assert [int(part) for part in image.split(".")] >= [int(part) for part in needed.split(".")]

@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from longshore.policies.bundle_folder import write_folder
-from server.test_serving import write_certificate
+from server.test_serving import trust, write_certificate
 from support.bundle_samples import make_bundle
 from support.deploy import NAMESPACE, REGISTRY, RELEASE, VALUES, built_helm, named, objects, rendered
 
@@ -97,7 +97,7 @@ def test_only_the_scheduler_is_let_in() -> None:
 def test_others_are_let_in_by_name_and_a_database_may_be_gone_to() -> None:
     policy = named(rendered(*ON_DATABASE, "registryServer.database.port=6432"), "NetworkPolicy", NAME)["spec"]
     assert policy["ingress"][0]["from"][1:] == [{"namespaceSelector": {"matchLabels": {"team": "platform"}}}]
-    assert [one["port"] for one in policy["egress"][0]["ports"]] == [6432, 53, 53]
+    assert [[one["port"] for one in rule["ports"]] for rule in policy["egress"]] == [[6432], [53, 53]]
 
 
 def test_a_file_is_on_a_volume_that_stays_and_one_pod_has() -> None:
@@ -166,8 +166,7 @@ def started(values: tuple[str, ...], folder: Path) -> Iterator[tuple[dict[str, A
             server.send_signal(signal.SIGTERM)
 
 
-def status(address: str, authority: Path | None = None, token: str | None = None) -> int:
-    context = None if authority is None else ssl.create_default_context(cafile=authority)
+def status(address: str, context: ssl.SSLContext | None = None, token: str | None = None) -> int:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         request = urllib.request.Request(address, headers=headers)
@@ -183,14 +182,14 @@ def test_the_server_answers_its_probes_and_the_plugin(values: tuple[str, ...], t
     secrets = tmp_path / "secrets"
     for name in ("tls", "token"):
         (secrets / name).mkdir(parents=True)
-    authority = write_certificate(secrets / "tls").certificate
+    write_certificate(secrets / "tls")
     (secrets / "token" / "token").write_text("word\n")
     write_folder(tmp_path / "bundle", make_bundle())
     with started(values, tmp_path) as (container, address):
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             asked = container[probe]["httpGet"]
             assert asked["scheme"].lower() == urlsplit(address).scheme
-            assert status(f"{address}{asked['path']}", authority) == 200
+            assert status(f"{address}{asked['path']}", trust()) == 200
         wanted = f"{address}{urlsplit(followed(rendered(*values))['url']).path}manifest.json"
-        assert status(wanted, authority, "word") == 200
-        assert status(wanted, authority) == (401 if values == REGISTRY else 200)
+        assert status(wanted, trust(), "word") == 200
+        assert status(wanted, trust()) == (401 if values == REGISTRY else 200)

@@ -118,7 +118,7 @@ def own_commands() -> Iterator[str]:
     """Yield the commands of the product by name, without those that the lab and the studies add."""
     app = typer.Typer()
     app.callback()(lambda: None)
-    for module in COMMANDS:
+    for module in (module for modules in COMMANDS.values() for module in modules):
         __import__(module, fromlist=["register"]).register(app)
     yield from leaves(typer.main.get_command(app), ())
 

@@ -1,6 +1,7 @@
 """A Gymnasium environment that another process plays: `serve.py` beside this file, run by longshore's own Python.
 
-Debian's torch was built for NumPy 1, JAX needs NumPy 2: one process cannot hold both. Needs only Gymnasium and NumPy.
+Debian's torch was built for NumPy 1, JAX needs NumPy 2: one process cannot hold both (torch of PyPI can). Needs only
+Gymnasium and NumPy.
 """
 
 import json

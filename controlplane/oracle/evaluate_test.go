@@ -11,10 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+
+	"longshore.dev/controlplane/upstream"
 )
 
 func TestMain(m *testing.M) {
-	silenceLogs()
+	upstream.SilenceLogs()
 	m.Run()
 }
 

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+
+	"longshore.dev/controlplane/upstream"
 )
 
 func main() {
@@ -36,9 +38,9 @@ func run(workers int, timed, printVersion, printProfile bool, rest []string) err
 		return fmt.Errorf("got -workers %d, expected 1 or more\nhint: use the number of cores", workers)
 	}
 	if printVersion {
-		return json.NewEncoder(os.Stdout).Encode(map[string]string{"upstream": upstreamVersion()})
+		return json.NewEncoder(os.Stdout).Encode(map[string]string{"upstream": upstream.Version()})
 	}
-	silenceLogs()
+	upstream.SilenceLogs()
 	if printProfile {
 		evaluator, err := newEvaluator()
 		if err != nil {
@@ -50,18 +52,4 @@ func run(workers int, timed, printVersion, printProfile bool, rest []string) err
 	// saves time.
 	debug.SetGCPercent(400)
 	return serve(os.Stdin, os.Stdout, workers, timed)
-}
-
-// upstreamVersion is the version of k8s.io/kubernetes that this binary was linked with, so that it cannot disagree with
-// go.mod.
-func upstreamVersion() string {
-	const module = "k8s.io/kubernetes"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, dependency := range info.Deps {
-			if dependency.Path == module {
-				return dependency.Version
-			}
-		}
-	}
-	return "unknown"
 }

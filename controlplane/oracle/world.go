@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -20,21 +19,9 @@ type world struct {
 
 var _ fwk.SharedLister = &world{}
 
-func newWorld(factory informers.SharedInformerFactory) *world {
-	core, apps := factory.Core().V1(), factory.Apps().V1()
-	return &world{
-		snapshot: internalcache.NewEmptySnapshot(),
-		stores: map[string]cache.Indexer{
-			"Namespace":             core.Namespaces().Informer().GetIndexer(),
-			"Service":               core.Services().Informer().GetIndexer(),
-			"ReplicationController": core.ReplicationControllers().Informer().GetIndexer(),
-			"PersistentVolume":      core.PersistentVolumes().Informer().GetIndexer(),
-			"PersistentVolumeClaim": core.PersistentVolumeClaims().Informer().GetIndexer(),
-			"ReplicaSet":            apps.ReplicaSets().Informer().GetIndexer(),
-			"StatefulSet":           apps.StatefulSets().Informer().GetIndexer(),
-			"StorageClass":          factory.Storage().V1().StorageClasses().Informer().GetIndexer(),
-		},
-	}
+// newWorld is empty; its stores are the framework's, which is built after it.
+func newWorld() *world {
+	return &world{snapshot: internalcache.NewEmptySnapshot()}
 }
 
 func (w *world) NodeInfos() fwk.NodeInfoLister           { return w.snapshot.NodeInfos() }

@@ -1,8 +1,8 @@
 """Builds the Go programs from their pinned modules into a cache outside the clone, once per version.
 
-`python -m longshore_lab.build` is what `make controlplane` runs: the oracle, upstream's own programs of a cluster
-(Kubernetes, etcd, KWOK), kube-scheduler with our plugin and the small ones of `apps/`. `… build tools` is what
-`make deploy-tools` runs: helm and promtool, for the tests of `deploy/`. `oracle_path()`, `program_path(name)` and
+`python -m longshore_lab.build` is what `make controlplane` runs: oracle and checker, upstream's own programs of a
+cluster (Kubernetes, etcd, KWOK), kube-scheduler with our plugin and the small ones of `apps/`. `… build tools` is what
+`make deploy-tools` runs: helm, promtool and kubeadm, for the tests of `deploy/`. `program_path(name)` and
 `app_path(name)` say where a program lies, built or not; `require_program(name)` and `require_app(name)` refuse what has
 not been built.
 """
@@ -54,6 +54,8 @@ class Module:
 
 
 MODULES = {
+    "oracle": Module(".", "k8s.io/kubernetes", own_sources=("oracle/*.go", "upstream/*.go")),
+    "checker": Module(".", "k8s.io/kubernetes", own_sources=("checker/*.go", "upstream/*.go")),
     "kubernetes": Module(
         ".", "k8s.io/kubernetes", link_flags="-s -w -X k8s.io/component-base/version.gitVersion={version}"
     ),
@@ -68,6 +70,10 @@ MODULES = {
     "helm": Module("tools", "helm.sh/helm/v4"),
     # Without the discovery of every cloud, which checking rules does not need.
     "promtool": Module("tools", "github.com/prometheus/prometheus", tags="remove_all_sd"),
+    # It renders the manifest of the control plane's own scheduler.
+    "kubeadm": Module(
+        "kubeadm", "k8s.io/kubernetes", link_flags="-s -w -X k8s.io/component-base/version.gitVersion={version}"
+    ),
 }
 PROGRAMS = {
     "kube-apiserver": ("kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -79,27 +85,20 @@ PROGRAMS = {
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 }
 """Upstream's programs: each with its module and its Go package."""
-OWN_PROGRAMS = {"longshore-kube-scheduler": ("scheduler", "./cmd/kube-scheduler")}
-"""Programs of ours that are built of upstream's code: kube-scheduler with our plugin."""
+OWN_PROGRAMS = {
+    "oracle": ("oracle", "./oracle"),
+    "checker": ("checker", "./checker"),
+    "longshore-kube-scheduler": ("scheduler", "./cmd/kube-scheduler"),
+}
+"""Programs of ours that are built of upstream's code; the last is kube-scheduler with our plugin."""
 TOOLS = {
     "helm": ("helm", "helm.sh/helm/v4/cmd/helm"),
     "promtool": ("promtool", "github.com/prometheus/prometheus/cmd/promtool"),
+    "kubeadm": ("kubeadm", "k8s.io/kubernetes/cmd/kubeadm"),
 }
 """Upstream's tools that check `deploy/`; no cluster needs them."""
 APPS = ("pause", "responder")
 """Programs of ours for the containers of real nodes, each a folder of `apps/`."""
-
-
-def oracle_path() -> Path:
-    """Return where the oracle of this version of the source lies, built or not.
-
-    Raises:
-        ComponentMissingError: the Go source is not here (a wheel without its repository).
-    """
-    _require_source()
-    paths = sorted([SOURCE / "go.mod", SOURCE / "go.sum", *(SOURCE / "oracle").glob("*.go")])
-    digest = _digest([path for path in paths if not path.name.endswith("_test.go")])
-    return cache_folder() / "bin" / f"oracle-{digest}"
 
 
 def program_path(name: str) -> Path:
@@ -168,11 +167,6 @@ def release(label: str) -> str:
     if found is None:
         raise LongshoreError(f"`{go_mod}` requires no `{module.upstream}`", "see controlplane/README.md")
     return found.group(1)
-
-
-def build_oracle() -> Path:
-    """Build the oracle unless its version is there already; progress goes to stderr."""
-    return _build(oracle_path(), SOURCE, "./oracle", "-s -w", "upstream's scheduling code")
 
 
 def build_program(name: str) -> Path:
@@ -309,7 +303,7 @@ def _say(message: str) -> None:
 def main(arguments: Sequence[str] = ()) -> int:
     """Build what is missing, of the tools alone if `tools` is asked for; return the exit code."""
     is_tools = list(arguments) == ["tools"]
-    count = len(TOOLS) if is_tools else len(PROGRAMS) + len(OWN_PROGRAMS) + len(APPS) + 2
+    count = len(TOOLS) if is_tools else len(PROGRAMS) + len(OWN_PROGRAMS) + len(APPS) + 1
     started = time.monotonic()
     try:
         for number, (name, path) in enumerate(_build_tools() if is_tools else _build_all(), start=1):
@@ -323,8 +317,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def _build_all() -> Iterator[tuple[str, Path]]:
-    yield "oracle", build_oracle()
-    for name in (*PROGRAMS, *OWN_PROGRAMS):
+    for name in (*OWN_PROGRAMS, *PROGRAMS):
         yield name, build_program(name)
     yield "KWOK's stages", copy_stages()
     for name in APPS:

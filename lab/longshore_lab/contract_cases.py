@@ -17,13 +17,15 @@ import numpy as np
 
 from longshore import filters
 from longshore.core.arrays.encode import Encoded
-from longshore.core.arrays.features import FEATURES, PLUGIN, features
+from longshore.core.arrays.feature_table import FEATURES, PLUGIN
+from longshore.core.arrays.features import features
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.arrays.ops import Array
 from longshore.core.network.bundle import Bundle
 from longshore.core.words.node import NodeReadings
-from longshore.core.words.pod import Pod
+from longshore.core.words.pod import MIRROR_ANNOTATION, Pod
 from longshore.deciding.decider import held_back_reason
+from longshore.filters import static_parts
 from longshore.kube import annotations, convert, wire
 from longshore.kube.dump import read_objects
 from longshore.policies.base import choose_node
@@ -42,6 +44,8 @@ FIXED_NODES = 5
 _MOST_TOGETHER = 12
 """Nodes that the oracle's builders draw at once: they have no more names."""
 _GPU_MODELS = ("T4", "A100", "V100M32", "G2", "unheard-of")
+_NODES_OWN = (("apps/v1", "DaemonSet"), ("apps/v1", "DaemonSet"), ("v1", "Node"), ("example.org/v1", "Node"))
+"""Owners whose pods belong to their node, and one that is only called so."""
 _CURVES = ("90,160,210", "50,300", "80,100,120,200,350", "0,0", "120.5,121,400,410,411,412")
 
 
@@ -69,6 +73,8 @@ def make_case(seed: int, index: int) -> dict[str, Any]:
     for one in (*pods, pod):
         _annotate_pod(draw, one, has_gpus=has_gpus)
     readings = {name: _draw_reading(draw) for name in names if draw() < 0.6} if draw() < 0.6 else {}
+    for one in (*pods, pod):
+        _tie_to_node(draw, one)
     return {
         "id": index,
         "pod": pod,
@@ -100,6 +106,19 @@ def _renamed(node: Json, number: int) -> Json:
 def _own(pod: Json) -> Json:
     """Give a pod metadata of its own: those of one template share parts."""
     return pod | {"metadata": pod["metadata"] | {"annotations": dict(pod["metadata"].get("annotations", {}))}}
+
+
+def _tie_to_node(draw: Draw, pod: Json) -> None:
+    """Make some of the pods that nobody owns a DaemonSet's, or a static pod's mirror."""
+    metadata, kind = pod["metadata"], draw()
+    if kind > 0.4 or metadata.get("ownerReferences"):
+        return
+    if kind < 0.05:
+        metadata["annotations"][MIRROR_ANNOTATION] = "d41d8cd9"
+        return
+    api_version, owner = pick(draw, _NODES_OWN)
+    reference = {"apiVersion": api_version, "kind": owner, "name": "own", "uid": "own", "controller": True}
+    metadata["ownerReferences"] = [reference]
 
 
 def _annotate_node(draw: Draw, node: Json, *, has_gpus: bool) -> None:
@@ -200,7 +219,7 @@ def _live(case: Mapping[str, Any]) -> tuple[Encoded, Pod]:
     """Put a case into a live cluster, nodes in the order of their names; return it with the pod to place."""
     snapshot = read_objects([msgspec.Raw(msgspec.json.encode(item)) for item in case["items"]]).snapshot
     pod = convert.pod(msgspec.json.decode(msgspec.json.encode(case["pod"]), type=wire.Pod), is_incoming=True)
-    cluster = LiveCluster()
+    cluster = LiveCluster(static_parts())
     for node in sorted(snapshot.nodes, key=lambda node: node.name):
         cluster.put_node(node)
     names = {node.name for node in snapshot.nodes}

@@ -1,5 +1,6 @@
 """Our kube-scheduler with the profile `longshore`, as delivered, as a process of a local cluster; and what it says."""
 
+import re
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from longshore.kube.errors import ApiError
 from longshore.live import api
 from longshore_lab import build
 from longshore_lab.cluster import LocalCluster, parts
+from longshore_lab.cluster.access import PLUGIN_ACCOUNT
 from longshore_lab.cluster.local import GRACE_SECONDS
 from longshore_lab.cluster.processes import ProcessRecord, is_alive
 from longshore_lab.cluster.state import claim_ports
@@ -20,10 +22,11 @@ PROGRAM: Final = "longshore-kube-scheduler"
 FAILPOINT: Final = "LONGSHORE_FAILPOINT"
 _PART = "plugin"
 _READY_SECONDS = 60.0
+_PROFILE = re.compile(r'(?<=\{)profile="[^"]*",?')
 
 
 class PluginProcess:
-    """One kube-scheduler; a cluster has one of these at a time."""
+    """One kube-scheduler, with the rights that the chart gives it; a cluster has one of these at a time."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
@@ -43,7 +46,8 @@ class PluginProcess:
         config["profiles"][1]["pluginConfig"] = [{"name": "Longshore", "args": arguments}]
         claim_ports(self._cluster.record, [_PART])
         port = self._cluster.record.ports[_PART]
-        part = parts.scheduler_part(self._cluster.folder, _PART, port, config, 2, PROGRAM)
+        kubeconfig = self._cluster.kubeconfig_for(PLUGIN_ACCOUNT)
+        part = parts.scheduler_part(self._cluster.folder, _PART, port, config, 2, PROGRAM, kubeconfig)
         command = ["/usr/bin/env", f"{FAILPOINT}={failpoint}", *part.command]  # becomes the program, with its own id
         self._cluster.add_part(msgspec.structs.replace(part, command=command))
         self._started = self._cluster.record.parts[_PART].process
@@ -69,9 +73,19 @@ class PluginProcess:
         if self._started is not None:
             self._cluster.stop_part(_PART, grace_seconds)
 
+    @property
+    def pid(self) -> int:
+        """Return the process that was started."""
+        assert self._started is not None
+        return self._started.pid
+
+    async def page(self) -> str:
+        """Return its page of metrics."""
+        return (await self._request("/metrics")).decode()
+
     async def metrics(self) -> dict[str, float]:
-        """Return all series of its page by name and labels, as they are written there."""
-        return read_series((await self._request("/metrics")).decode())
+        """Return all series of its page by name and labels, as they are written there but for the profile's name."""
+        return read_series(await self.page())
 
     async def _request(self, path: str) -> bytes:
         port = self._cluster.record.ports[_PART]
@@ -88,10 +102,13 @@ def delivered_config(name: str) -> dict[str, Any]:
 
 
 def read_series(page: str) -> dict[str, float]:
-    """Return the series of a page of metrics by name and labels: `name{label="value"}`."""
+    """Return the series of a page of metrics by name and labels: `name{label="value"}`.
+
+    Ours are without the label `profile`: a process of these proofs has one profile with the plugin.
+    """
     found = {}
     for line in page.splitlines():
         if line and not line.startswith("#"):
             series, _, value = line.rpartition(" ")
-            found[series] = float(value)
+            found[_PROFILE.sub("", series).removesuffix("{}")] = float(value)
     return found

@@ -109,7 +109,7 @@ func TestParseRefusesBadPolicies(t *testing.T) {
 		fields map[string]any
 		want   string
 	}{
-		"another format":           {map[string]any{"format": 2}, "format version 2, expected 1"},
+		"another format":           {map[string]any{"format": 3}, "format version 3, expected 1 or 2"},
 		"no format":                {map[string]any{"format": nil}, "no field `format`"},
 		"an unknown field":         {map[string]any{"surprise": 1}, "surprise"},
 		"no name":                  {map[string]any{"name": nil}, "no field `name`"},
@@ -144,6 +144,52 @@ func TestParseRefusesBadPolicies(t *testing.T) {
 				t.Errorf("got %v, want %q in it", err, test.want)
 			}
 		})
+	}
+}
+
+func loadScale(over float64) map[string]float64 {
+	return map[string]float64{
+		"cpu_beforehand": 0.1, "gpus_beforehand": 0.1, "scarce_from": 0.5, "scarce_over": over, "little_below": 0.1,
+	}
+}
+
+func TestParseRefusesBadLoadScales(t *testing.T) {
+	policy, weights := files(t, "kinds-load")
+	for name, test := range map[string]struct {
+		fields map[string]any
+		want   string
+	}{
+		"none":           {map[string]any{"load": nil}, "expected one where the network reads `load`"},
+		"a width of 0":   {map[string]any{"load": loadScale(0)}, "above 0"},
+		"a part of it":   {map[string]any{"load": map[string]float64{"scarce_over": 1}}, "above 0"},
+		"one more field": {map[string]any{"load": map[string]float64{"colour": 1}}, "colour"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Parse(changed(t, policy, test.fields), weights); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+func TestParseRefusesALoadScaleThatNothingReads(t *testing.T) {
+	policy, weights := files(t, "linear")
+	for format, want := range map[int]string{1: "field `load` in format 1", 2: "and only there"} {
+		_, err := Parse(changed(t, policy, map[string]any{"load": loadScale(1), "format": format}), weights)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("format %d: got %v, want %q in it", format, err, want)
+		}
+	}
+}
+
+func TestFormat1MeansTheLoadScaleThatItDoesNotName(t *testing.T) {
+	policy, weights := files(t, "kinds-load")
+	read, err := Parse(changed(t, policy, map[string]any{"load": nil, "format": 1}), weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (LoadScale{0.024, 0.03, 0.9, 0.15, 0.1}); *read.Policy.Load != want {
+		t.Errorf("got %v, want %v", *read.Policy.Load, want)
 	}
 }
 

@@ -11,9 +11,14 @@ import (
 	"unicode"
 )
 
+// FormatVersion is the newest; formerFormat has no field `load`.
+const (
+	FormatVersion = 2
+	formerFormat  = 1
+)
+
 // Limits of policy.json, as on the Python side; those on the lists keep what a small file can ask for small.
 const (
-	FormatVersion  = 1
 	MaxPolicyBytes = 1 << 20
 	MaxFeatures    = 1000
 	MaxOps         = 1000
@@ -58,6 +63,7 @@ type Policy struct {
 	NumNodes      *int                       `json:"num_nodes"`
 	MayDefer      bool                       `json:"may_defer"`
 	TieTolerance  *float64                   `json:"tie_tolerance"`
+	Load          *LoadScale                 `json:"load"`
 	Format        *int                       `json:"format"`
 	FeatureHash   *string                    `json:"feature_hash"`
 	WeightsSHA256 *string                    `json:"weights_sha256"`
@@ -96,15 +102,15 @@ func ReadPolicy(data []byte) (*Policy, error) {
 	if format.Format == nil {
 		return nil, errorf("this is no policy of ours", "`policy.json` has no field `format`")
 	}
-	if *format.Format != FormatVersion {
+	if *format.Format != FormatVersion && *format.Format != formerFormat {
 		return nil, errorf("use the release of longshore that wrote the bundle, or train the policy again",
-			"`policy.json`: got the format version %d, expected %d", *format.Format, FormatVersion)
+			"`policy.json`: got the format version %d, expected %d or %d", *format.Format, formerFormat, FormatVersion)
 	}
 	policy := &Policy{}
 	if err := strictly(data, policy); err != nil {
 		return nil, errorf(againHint, "`policy.json` cannot be read: %v", err)
 	}
-	for _, check := range []func(*Policy) error{checkPresent, checkLists, checkFeatures, checkEnvelope, checkNumbers} {
+	for _, check := range []func(*Policy) error{checkPresent, checkLists, checkFeatures, checkEnvelope, checkNumbers, checkLoad} {
 		if err := check(policy); err != nil {
 			return nil, err
 		}

@@ -1,7 +1,9 @@
 package inference
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,9 +21,16 @@ const (
 	wattsKey       = "longshore.dev/watts"
 	costKey        = "longshore.dev/cost-per-hour"
 	carbonKey      = "longshore.dev/carbon-grams-per-kwh"
-	softLatencyKey = "latencySoftConstraint"
-	hardLatencyKey = "latencyHardConstraint"
 )
+
+// A pod's latency limits in milliseconds. The first that can be read counts; the second is the thesis' name for it.
+var (
+	softLimitKeys = [...]string{"longshore.dev/latency-soft-limit-ms", "latencySoftConstraint"}
+	hardLimitKeys = [...]string{"longshore.dev/latency-hard-limit-ms", "latencyHardConstraint"}
+)
+
+// requestKeys are all that a pod asks by.
+var requestKeys = slices.Concat(softLimitKeys[:], hardLimitKeys[:], []string{gpuCountKey, gpuMilliKey, gpuModelKey})
 
 const (
 	largestNumber = 1e9
@@ -30,11 +39,18 @@ const (
 	wholeGPU      = 1000
 )
 
-// What a node has that says nothing else: a common two-socket server, a price of 1, close to the world's mean grid.
+// What is taken of a node that says nothing else, as core/words/assumed.py does: by its size, and close to the world's
+// mean grid.
 const (
-	defaultCost   = 1.0
-	defaultCarbon = 400.0
+	idleWattsPerCPU, fullWattsPerCPU = 0.75, 3.75
+	pricePerCPU, pricePerGiB         = 0.03, 0.004
+	defaultCarbon                    = 400.0
 )
+
+// assumedPrice is what an hour of a node of that size costs.
+func assumedPrice(cpuMillis, memoryBytes int64) float64 {
+	return pricePerCPU*(float64(cpuMillis)/1000) + pricePerGiB*(float64(memoryBytes)/(1<<30))
+}
 
 // number reads a number from 0 to a billion, as Python's float() would; ok is false for anything else.
 func number(text string) (value float64, ok bool) {
@@ -71,22 +87,44 @@ func numberOr(notes map[string]string, key string, otherwise float64) float64 {
 	return otherwise
 }
 
-// limitOf returns a pod's latency limit, infinite where it has none.
-func limitOf(pod *v1.Pod, key string) (float64, *Problem) {
-	text, given := pod.Annotations[key]
-	if !given {
-		return math.Inf(1), nil
-	}
-	value, ok := number(text)
-	if !ok {
-		return 0, problemf(Unreadable, "pod %s/%s: annotation `%s`: got `%s`, expected a number from 0 to %d",
-			pod.Namespace, pod.Name, key, text, int(largestNumber))
-	}
-	return value, nil
+// request is what a pod asks for by longshore's annotations.
+type request struct {
+	latencySoft, latencyHard float64 // milliseconds, infinite = no limit
+	gpu                      gpuRequest
 }
 
-// powerCurve returns a node's watts at even steps of CPU use.
-func powerCurve(notes map[string]string) []float64 {
+// requestOf reads a pod's annotations as if those that cannot be read were not there, and says which they are.
+func requestOf(notes map[string]string) (asked request, unreadable []string) {
+	if len(notes) == 0 {
+		return request{latencySoft: math.Inf(1), latencyHard: math.Inf(1)}, nil
+	}
+	limit := func(keys ...string) float64 {
+		for _, key := range keys {
+			text, given := notes[key]
+			if !given {
+				continue
+			}
+			if value, ok := number(text); ok {
+				return value
+			}
+			unreadable = append(unreadable,
+				fmt.Sprintf("annotation `%s`: got `%s`, expected a number from 0 to %d", key, text, int(largestNumber)))
+		}
+		return math.Inf(1)
+	}
+	asked.latencySoft = limit(softLimitKeys[:]...)
+	asked.latencyHard = limit(hardLimitKeys[:]...)
+	var ok bool
+	if asked.gpu, ok = gpuRequestOf(notes); !ok {
+		asked.gpu = gpuRequest{}
+		unreadable = append(unreadable,
+			fmt.Sprintf("the annotations `%s`, `%s` and `%s` are no request for GPUs", gpuCountKey, gpuMilliKey, gpuModelKey))
+	}
+	return asked, unreadable
+}
+
+// powerCurve returns a node's watts at even steps of CPU use; of one that does not tell, what is assumed for its size.
+func powerCurve(notes map[string]string, cpuMillis int64) []float64 {
 	if text, given := notes[wattsKey]; given {
 		parts := strings.Split(text, ",")
 		curve := make([]float64, 0, len(parts))
@@ -99,7 +137,8 @@ func powerCurve(notes map[string]string) []float64 {
 			return curve
 		}
 	}
-	return []float64{100, 300}
+	cpus := float64(cpuMillis) / 1000
+	return []float64{idleWattsPerCPU * cpus, fullWattsPerCPU * cpus}
 }
 
 // annotatedReading returns what a node's annotations say of what is otherwise measured.
@@ -147,16 +186,6 @@ func gpuRequestOf(notes map[string]string) (request gpuRequest, ok bool) {
 		}
 	}
 	return request, request.milli == wholeGPU || request.count == 1
-}
-
-// gpuRequestOfPod reads a waiting pod's annotations.
-func gpuRequestOfPod(pod *v1.Pod) (gpuRequest, *Problem) {
-	request, ok := gpuRequestOf(pod.Annotations)
-	if !ok {
-		return gpuRequest{}, problemf(Unreadable, "pod %s/%s: the annotations `%s`, `%s` and `%s` are no request for GPUs",
-			pod.Namespace, pod.Name, gpuCountKey, gpuMilliKey, gpuModelKey)
-	}
-	return request, nil
 }
 
 // SaidBy returns what pods' needs are compared with of a node: its GPUs, their model, its latency.

@@ -31,20 +31,17 @@ type class struct {
 }
 
 // classOf returns the class of a pod, made on first use.
-func (s *Scorer) classOf(pod *v1.Pod) (*class, *Problem) {
+func (s *Scorer) classOf(pod *v1.Pod) *class {
 	key := s.classKey(pod)
 	of := s.classes[key]
 	if of == nil {
-		facts, problem := s.factsOfPod(pod)
-		if problem != nil {
-			return nil, problem
-		}
+		facts := s.factsOfPod(pod)
 		of = s.room()
 		of.facts, of.podKind, of.frame = facts, kindOf(&facts.gpu), 0
 		s.classes[key] = of
 	}
 	of.used = s.tick
-	return of, nil
+	return of
 }
 
 // kindOf returns 1 for the pod's kind by the GPU that it wants, 0 for the others.

@@ -1,6 +1,7 @@
 package inference
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -17,8 +18,25 @@ type largest struct {
 	hasDevices          bool
 }
 
-// sync takes up what changed on the nodes since the last pod.
-func (s *Scorer) sync(all []fwk.NodeInfo, readings Readings) {
+// nodesPerLook is after how many nodes it is asked whether there is time left: a node with its pods takes microseconds.
+const nodesPerLook = 64
+
+// hasTime says whether there is time for another node; it looks at the clock now and then.
+func hasTime(ctx context.Context, number int) bool {
+	return number%nodesPerLook != nodesPerLook-1 || ctx.Err() == nil
+}
+
+// sync takes up what changed on the nodes since the last pod; false = there was no time for all of it. What is missing
+// is then taken up by the next call, and all that depends on all nodes made anew.
+func (s *Scorer) sync(ctx context.Context, all []fwk.NodeInfo, readings Readings) bool {
+	isDone := s.syncAll(ctx, all, readings)
+	if !isDone {
+		s.largest = s.largest[:0]
+	}
+	return isDone
+}
+
+func (s *Scorer) syncAll(ctx context.Context, all []fwk.NodeInfo, readings Readings) bool {
 	s.tick++
 	if !s.findTouched(all) {
 		s.relist(all)
@@ -29,7 +47,10 @@ func (s *Scorer) sync(all []fwk.NodeInfo, readings Readings) {
 		s.takeReadings(readings)
 	}
 	isNewFrame, hasNewZones := len(s.largest) == 0, hasNewReadings
-	for _, at := range s.touched {
+	for i, at := range s.touched {
+		if !hasTime(ctx, i) {
+			return false
+		}
 		isOther, hasOtherZones := s.syncNode(int(at), all[at], readings)
 		isNewFrame, hasNewZones = isNewFrame || isOther, hasNewZones || hasOtherZones
 	}
@@ -38,8 +59,11 @@ func (s *Scorer) sync(all []fwk.NodeInfo, readings Readings) {
 	} else if hasNewZones && s.model.reads.zones {
 		s.numberZones()
 	}
-	s.renewDevices(isNewFrame)
-	s.facts = s.usage.pool()
+	if !s.renewDevices(ctx, isNewFrame) {
+		return false
+	}
+	s.facts = s.usage.pool(s.model.load)
+	return true
 }
 
 // findTouched finds the nodes that may have changed; false where they are others, or come in another order.
@@ -61,6 +85,13 @@ func (s *Scorer) findTouched(all []fwk.NodeInfo) bool {
 		s.touched = append(s.touched, int32(i))
 	}
 	return true
+}
+
+// Distrust has a node looked at anew at the next call, though its generation may be the same.
+func (s *Scorer) Distrust(node string) {
+	if at, found := s.nodeIndex.places[node]; found && int(at) < len(s.generations) {
+		s.generations[at] = -1
+	}
 }
 
 // takeReadings gives every node its new reading.
@@ -217,10 +248,10 @@ func (s *Scorer) numberZones() {
 	}
 }
 
-// renewDevices works out what is left of GPUs, and what that is worth to typical pods.
-func (s *Scorer) renewDevices(isNewFrame bool) {
+// renewDevices works out what is left of GPUs, and what that is worth to typical pods; false = there was no time for all.
+func (s *Scorer) renewDevices(ctx context.Context, isNewFrame bool) bool {
 	if !s.model.reads.gpus {
-		return
+		return true
 	}
 	isOther := s.typical.renew() || isNewFrame
 	if isOther && !isNewFrame {
@@ -232,13 +263,20 @@ func (s *Scorer) renewDevices(isNewFrame bool) {
 	if isOther {
 		s.typical.press()
 		for i := range s.nodes {
+			if !hasTime(ctx, i) {
+				return false
+			}
 			s.countDevices(&s.nodes[i])
 		}
-		return
+		return true
 	}
-	for _, at := range s.touched {
+	for i, at := range s.touched {
+		if !hasTime(ctx, i) {
+			return false
+		}
 		s.countDevices(&s.nodes[at])
 	}
+	return true
 }
 
 func (s *Scorer) countDevices(n *node) {

@@ -44,6 +44,46 @@ func TestScoreLearnsOfAService(t *testing.T) {
 	}
 }
 
+// TestAServiceOfOthersCountsNothingAgain: what a pod has to do with others stays counted when a service comes that does
+// not select it.
+func TestAServiceOfOthersCountsNothingAgain(t *testing.T) {
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	contextObjects, err := NewContextObjects(factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scorer := NewScorer(everyFeature(t), nil, Within(contextObjects))
+	pod := podNumber(1, 1)
+	arrives := func(app string) {
+		service := &v1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: app},
+			Spec:       v1.ServiceSpec{Selector: map[string]string{"app": app}},
+		}
+		if err := factory.Core().V1().Services().Informer().GetIndexer().Add(service); err != nil {
+			t.Fatal(err)
+		}
+		contextObjects.handler(nil).OnAdd(service, false)
+	}
+	arrives("app-1")
+	scored(t, scorer, pod, asInterfaces(busyCluster(10, 3)), Readings{})
+	before := scorer.relationsOf(pod)
+	arrives("another")
+	if scorer.relationsOf(pod) != before {
+		t.Error("a service that does not select the pod: got new relations, expected those from before")
+	}
+	service := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "app-1"},
+		Spec:       v1.ServiceSpec{Selector: map[string]string{"app": "app-2"}},
+	}
+	if err := factory.Core().V1().Services().Informer().GetIndexer().Update(service); err != nil {
+		t.Fatal(err)
+	}
+	contextObjects.handler(func(any, any) bool { return false }).OnUpdate(nil, service)
+	if scorer.relationsOf(pod) == before {
+		t.Error("its own service selects others now: got the relations from before, expected new ones")
+	}
+}
+
 func TestContextObjectsPassOverAStatus(t *testing.T) {
 	for name, isSame := range map[string]bool{"status": true, "selector": false} {
 		t.Run(name, func(t *testing.T) {

@@ -2,19 +2,21 @@ package inference
 
 import "math"
 
-// scope is what a feature depends on, as in src/longshore/core/arrays/features.py.
-type scope int
+// scope is what can change a feature's value, beside another pod or other nodes. The words are those of
+// src/longshore/core/words/scope.py.
+type scope string
 
 const (
-	// ofPod and ofNode: the pod and what the nodes are.
-	ofPod scope = iota
-	ofNode
-	// ofReading: the node's readings too. ofState: also what runs on the node.
-	ofReading
-	ofState
-	// ofCluster: what runs anywhere, the same for all nodes. ofOthers: the same, for each node its own.
-	ofCluster
-	ofOthers
+	// Nothing more: one value for all nodes, or one for each.
+	ofPod  scope = "pod"
+	ofNode scope = "node"
+	// What is measured on the node.
+	ofReadings scope = "readings"
+	// The pods that run on the node.
+	ofPods scope = "pods on the node"
+	// The pods that run anywhere: one value for all nodes, or one for each.
+	ofCluster scope = "cluster"
+	ofOthers  scope = "other nodes"
 )
 
 // Where a reading counts one half.
@@ -140,11 +142,11 @@ func pooled(compute func(c *clusterFacts) float64) feature {
 }
 
 func reading(compute func(v *view, n *node) float64) feature {
-	return feature{version: 1, scope: ofReading, own: compute, reads: reads{readings: true}}
+	return feature{version: 1, scope: ofReadings, own: compute, reads: reads{readings: true}}
 }
 
-// featureTable returns every feature that the plugin can compute, by name. Those of core/arrays/features.py that are missing
-// cannot be known here: which pod comes next is the scheduling queue's secret.
+// featureTable returns every feature that the plugin can compute, by name. Those of core/arrays/feature_table.py that are
+// missing do not exist in the plugin: nobody tells it which pod comes next. TestContractTable compares the two tables.
 func featureTable() map[string]feature {
 	table := map[string]feature{}
 	for _, part := range []map[string]feature{nodeFeatures(), podFeatures(), readingFeatures(), moneyFeatures(), wishFeatures(), gpuFeatures()} {
@@ -157,25 +159,25 @@ func featureTable() map[string]feature {
 
 func nodeFeatures() map[string]feature {
 	return map[string]feature{
-		"node_cpu_used":    own(ofState, func(_ *view, n *node) float64 { return n.cpuUsed }),
-		"node_memory_used": own(ofState, func(_ *view, n *node) float64 { return n.memoryUsed }),
-		"node_pods_used":   own(ofState, func(_ *view, n *node) float64 { return n.podsUsed }),
-		"node_cpu_free":    own(ofState, func(v *view, n *node) float64 { return freeOf(n.cpu, n.cpuAsked, v.largest.cpu) }),
-		"node_memory_free": own(ofState, func(v *view, n *node) float64 { return freeOf(n.memory, n.memoryAsked, v.largest.memory) }),
-		"node_is_on":       own(ofState, func(_ *view, n *node) float64 { return bit(n.numPods > 0) }),
-		"after_cpu_used":   own(ofState, func(v *view, n *node) float64 { return n.cpuAfter(v) }),
-		"after_memory_used": own(ofState, func(v *view, n *node) float64 {
+		"node_cpu_used":    own(ofPods, func(_ *view, n *node) float64 { return n.cpuUsed }),
+		"node_memory_used": own(ofPods, func(_ *view, n *node) float64 { return n.memoryUsed }),
+		"node_pods_used":   own(ofPods, func(_ *view, n *node) float64 { return n.podsUsed }),
+		"node_cpu_free":    own(ofPods, func(v *view, n *node) float64 { return freeOf(n.cpu, n.cpuAsked, v.largest.cpu) }),
+		"node_memory_free": own(ofPods, func(v *view, n *node) float64 { return freeOf(n.memory, n.memoryAsked, v.largest.memory) }),
+		"node_is_on":       inVersion(2, own(ofPods, func(_ *view, n *node) float64 { return bit(n.isOn) })),
+		"after_cpu_used":   own(ofPods, func(v *view, n *node) float64 { return n.cpuAfter(v) }),
+		"after_memory_used": own(ofPods, func(v *view, n *node) float64 {
 			return n.memoryAfter(v)
 		}),
-		"after_pods_used": own(ofState, func(_ *view, n *node) float64 { return share(n.numPods+1, n.pods) }),
-		"after_imbalance": own(ofState, func(v *view, n *node) float64 { return math.Abs(n.cpuAfter(v) - n.memoryAfter(v)) }),
+		"after_pods_used": own(ofPods, func(_ *view, n *node) float64 { return share(n.numPods+1, n.pods) }),
+		"after_imbalance": own(ofPods, func(v *view, n *node) float64 { return math.Abs(n.cpuAfter(v) - n.memoryAfter(v)) }),
 
 		"cluster_cpu_mean":      pooled(func(c *clusterFacts) float64 { return c.cpuMean }),
 		"cluster_cpu_most":      pooled(func(c *clusterFacts) float64 { return c.cpuMost }),
 		"cluster_cpu_least":     pooled(func(c *clusterFacts) float64 { return c.cpuLeast }),
 		"cluster_cpu_deviation": pooled(func(c *clusterFacts) float64 { return min(2*c.cpuDeviation, 1) }),
 		"cluster_memory_mean":   pooled(func(c *clusterFacts) float64 { return c.memoryMean }),
-		"cluster_on_share":      pooled(func(c *clusterFacts) float64 { return c.onShare }),
+		"cluster_on_share":      inVersion(2, pooled(func(c *clusterFacts) float64 { return c.onShare })),
 	}
 }
 
@@ -219,15 +221,18 @@ func moneyFeatures() map[string]feature {
 	return map[string]feature{
 		"idle_watts": own(ofNode, func(v *view, n *node) float64 { return ofMost(n.watts[0], v.largest.watts) }),
 		"full_watts": own(ofNode, func(v *view, n *node) float64 { return ofMost(n.watts[len(n.watts)-1], v.largest.watts) }),
-		"added_watts": own(ofState, func(v *view, n *node) float64 {
+		"added_watts": own(ofPods, func(v *view, n *node) float64 {
 			return addedWatts(v, n, n.wattsAt(n.cpuUsed))
 		}),
-		"added_watts_from_off": own(ofState, func(v *view, n *node) float64 {
-			if n.numPods > 0 {
+		"added_watts_from_off": inVersion(2, own(ofPods, func(v *view, n *node) float64 {
+			switch {
+			case n.isOn:
 				return addedWatts(v, n, n.wattsAt(n.cpuUsed))
+			case v.pod.keepsOn:
+				return addedWatts(v, n, 0)
 			}
-			return addedWatts(v, n, 0)
-		}),
+			return 0
+		})),
 		"cost":   own(ofNode, func(v *view, n *node) float64 { return ofMost(n.cost, v.largest.cost) }),
 		"carbon": own(ofNode, func(v *view, n *node) float64 { return ofMost(n.carbon, v.largest.carbon) }),
 	}

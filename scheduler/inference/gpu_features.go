@@ -49,27 +49,27 @@ func withGPUs(n *node, value float64) float64 {
 func gpuFeatures() map[string]feature {
 	table := map[string]feature{
 		"gpu_size": ofGPU(ofNode, func(v *view, n *node) float64 { return ofMost(float64(n.gpu.size), v.largest.gpu) }),
-		"gpu_free": ofGPU(ofState, func(_ *view, n *node) float64 { return n.ofGPUs(float64(n.gpu.free)) }),
-		"gpu_fragment": ofTypical(ofState, func(v *view, n *node) float64 {
+		"gpu_free": ofGPU(ofPods, func(_ *view, n *node) float64 { return n.ofGPUs(float64(n.gpu.free)) }),
+		"gpu_fragment": ofTypical(ofPods, func(v *view, n *node) float64 {
 			return bit(v.typical.isUseful(v)) * n.ofGPUs(n.gpu.fragment)
 		}),
-		"gpu_fragment_added": ofTypical(ofState, func(v *view, n *node) float64 {
+		"gpu_fragment_added": ofTypical(ofPods, func(v *view, n *node) float64 {
 			return bit(v.typical.isUseful(v)) * n.ofGPUs(n.fragmentAdded(v))
 		}),
-		"gpu_partly_used": ofGPU(ofState, func(_ *view, n *node) float64 { return cut(float64(n.gpu.numPartly) / manyDevices) }),
-		"gpu_wholly_free": ofGPU(ofState, func(_ *view, n *node) float64 { return cut(float64(n.gpu.numFree) / manyDevices) }),
-		"gpu_free_after": ofGPU(ofState, func(v *view, n *node) float64 {
+		"gpu_partly_used": ofGPU(ofPods, func(_ *view, n *node) float64 { return cut(float64(n.gpu.numPartly) / manyDevices) }),
+		"gpu_wholly_free": ofGPU(ofPods, func(_ *view, n *node) float64 { return cut(float64(n.gpu.numFree) / manyDevices) }),
+		"gpu_free_after": ofGPU(ofPods, func(v *view, n *node) float64 {
 			return n.ofGPUs(float64(n.gpu.idle - n.takeFullest(&v.pod.gpu).total()))
 		}),
-		"gpu_waste_added": ofTypical(ofState, func(v *view, n *node) float64 {
+		"gpu_waste_added": ofTypical(ofPods, func(v *view, n *node) float64 {
 			taken := float64(n.takeFullest(&v.pod.gpu).total())
 			return signedSaturated(n.gpu.potential-n.potentialAfter(v)-taken, wholeGPU)
 		}),
-		"gpu_unusable_added": ofTypical(ofState, func(v *view, n *node) float64 {
+		"gpu_unusable_added": ofTypical(ofPods, func(v *view, n *node) float64 {
 			return signedSaturated(n.fragmentAdded(v), wholeGPU)
 		}),
-		"gpu_potential_after": ofTypical(ofState, func(v *view, n *node) float64 { return n.ofGPUs(n.potentialAfter(v)) }),
-		"cpu_per_idle_gpu_after": ofGPU(ofState, func(v *view, n *node) float64 {
+		"gpu_potential_after": ofTypical(ofPods, func(v *view, n *node) float64 { return n.ofGPUs(n.potentialAfter(v)) }),
+		"cpu_per_idle_gpu_after": ofGPU(ofPods, func(v *view, n *node) float64 {
 			idle := n.gpu.idle - n.takeFullest(&v.pod.gpu).total()
 			return cpuPerGPU(v, n.cpu-n.cpuAsked-v.pod.cpu, idle)
 		}),
@@ -86,7 +86,7 @@ func gpuFeatures() map[string]feature {
 		"gpu_idle_watts": ofGPU(ofNode, func(_ *view, n *node) float64 {
 			return saturated(withGPUs(n, n.gpu.idleWatts), halfGPUWatts)
 		}),
-		"pwr_watts_added": ofGPU(ofState, func(v *view, n *node) float64 {
+		"pwr_watts_added": ofGPU(ofPods, func(v *view, n *node) float64 {
 			if !v.largest.hasDevices {
 				return 0
 			}
@@ -96,7 +96,7 @@ func gpuFeatures() map[string]feature {
 	}
 	addShareFeatures(table)
 	for _, size := range []int{1, 2, 4, 8} {
-		table[fmt.Sprintf("gpu_blocks_of_%d_lost", size)] = ofGPU(ofState, func(v *view, n *node) float64 {
+		table[fmt.Sprintf("gpu_blocks_of_%d_lost", size)] = ofGPU(ofPods, func(v *view, n *node) float64 {
 			lost := n.gpu.numFree/size - floorDiv(n.freeAfter(n.takeFullest(&v.pod.gpu)), size)
 			return cut(float64(lost) / float64(manyDevices/size))
 		})
@@ -116,18 +116,18 @@ func floorDiv(number, by int) int {
 
 // addShareFeatures adds what a pod that wants a part of a device finds there, and leaves.
 func addShareFeatures(table map[string]feature) {
-	table["gpu_left_after"] = ofGPU(ofState, func(v *view, n *node) float64 {
+	table["gpu_left_after"] = ofGPU(ofPods, func(v *view, n *node) float64 {
 		if t := n.takeFullest(&v.pod.gpu); t.isShare() {
 			return cut(float64(t.leftAfter()) / wholeGPU)
 		}
 		return 0
 	})
-	table["gpu_opens"] = ofGPU(ofState, func(v *view, n *node) float64 {
+	table["gpu_opens"] = ofGPU(ofPods, func(v *view, n *node) float64 {
 		t := n.takeFullest(&v.pod.gpu)
 		return bit(t.isShare() && t.left >= wholeGPU)
 	})
 	leaves := func(least, most int64) feature {
-		return ofGPU(ofState, func(v *view, n *node) float64 {
+		return ofGPU(ofPods, func(v *view, n *node) float64 {
 			t := n.takeFullest(&v.pod.gpu)
 			return bit(t.isShare() && t.leftAfter() >= least && t.leftAfter() < most)
 		})
@@ -137,7 +137,7 @@ func addShareFeatures(table map[string]feature) {
 		table[fmt.Sprintf("gpu_left_from_%d", least)] = leaves(max(least, 1), least+leftStep)
 	}
 	for least := int64(leftStep); least < wholeGPU; least += leftStep {
-		table[fmt.Sprintf("gpu_had_from_%d", least)] = ofGPU(ofState, func(v *view, n *node) float64 {
+		table[fmt.Sprintf("gpu_had_from_%d", least)] = ofGPU(ofPods, func(v *view, n *node) float64 {
 			t := n.takeFullest(&v.pod.gpu)
 			return bit(t.isShare() && t.left >= least && t.left < least+leftStep)
 		})

@@ -62,7 +62,10 @@ func (h *hasher) containers(containers []v1.Container, readsImages bool) {
 }
 
 func (h *hasher) annotations(notes map[string]string) {
-	for _, key := range [...]string{softLatencyKey, hardLatencyKey, gpuCountKey, gpuMilliKey, gpuModelKey} {
+	if len(notes) == 0 {
+		return
+	}
+	for _, key := range requestKeys {
 		if value, given := notes[key]; given {
 			h.text(key)
 			h.text(value)

@@ -1,10 +1,12 @@
 package inference
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,8 +15,28 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
+// expiring is a context whose time is over when it has been asked so often.
+type expiring struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func expiringAfter(looks int) *expiring {
+	made := &expiring{Context: background}
+	made.looks.Store(int64(looks))
+	return made
+}
+
+func (e *expiring) Err() error {
+	if e.looks.Add(-1) < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
 // TestScoreKeepsUp places pods of several kinds, takes them away, changes nodes, their order and readings, lets pods go
-// to some nodes only, and has a scorer that remembers score as one that has never seen the cluster before.
+// to some nodes only, and has a scorer that remembers score as one that has never seen the cluster before. Before each
+// pod the time of another one runs out somewhere on the way.
 func TestScoreKeepsUp(t *testing.T) {
 	for name, model := range contractModels(t) {
 		if model.numNodes != 0 {
@@ -25,11 +47,15 @@ func TestScoreKeepsUp(t *testing.T) {
 			infos := busyCluster(150, 3)
 			kept := NewScorer(model, nil, MaxOutside(1))
 			readings := NewReadings(map[string]Reading{}, 1)
+			numCancelled := 0
 			for step := range 120 {
 				infos, readings = disturb(t, random, step, infos, readings)
 				all, pod := asInterfaces(infos), aPod(step, random.IntN(8))
 				feasible := someOf(random, step, all)
 				got, want := make([]float32, len(feasible)), make([]float32, len(feasible))
+				if err := kept.Score(expiringAfter(random.IntN(12)), aPod(-step, random.IntN(8)), all, feasible, readings, got); err != nil {
+					numCancelled++
+				}
 				afresh := NewScorer(model, nil, MaxOutside(1))
 				for scorer, out := range map[*Scorer][]float32{kept: got, afresh: want} {
 					if err := scorer.Score(background, pod, all, feasible, readings, out); err != nil {
@@ -45,6 +71,9 @@ func TestScoreKeepsUp(t *testing.T) {
 					t.Fatalf("step %d: outside %v, afresh %v", step, kept.Outside(), afresh.Outside())
 				}
 				ownOf(feasible[slices.Index(got, slices.Max(got))]).AddPod(pod)
+			}
+			if numCancelled < 20 {
+				t.Errorf("got %d calls whose time ran out, expected 20 or more", numCancelled)
 			}
 		})
 	}
@@ -72,7 +101,7 @@ func aPod(number, kind int) *v1.Pod {
 	case 2:
 		pod.Annotations = map[string]string{gpuCountKey: "2", gpuModelKey: "A100|T4"}
 	case 3:
-		pod.Annotations = map[string]string{hardLatencyKey: "30"}
+		pod.Annotations = map[string]string{hardLimitKeys[0]: "30"}
 	case 4, 5:
 		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
 			{MaxSkew: 1, TopologyKey: hostnameLabel, WhenUnsatisfiable: v1.ScheduleAnyway, LabelSelector: like},

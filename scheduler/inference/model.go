@@ -22,6 +22,7 @@ type Model struct {
 	low, high             []float32
 	reads                 reads
 	program               *program
+	load                  *bundle.LoadScale // how `load` is measured; nil = the network does not read it
 	// The places of features by what they depend on: own ones that stay while the node stays as it is, own ones that
 	// move with its pods and readings, those of the cluster, and those that depend on other nodes.
 	still, moving, cluster, others []int
@@ -60,7 +61,7 @@ func newModel(b *bundle.Bundle) (*Model, error) {
 		return nil, problemf(BadBundle, "policy `%s` may let pods wait, which a score cannot say (hint: serve it with "+
 			"`longshore schedule`)", *policy.Name)
 	}
-	m := &Model{name: *policy.Name, version: policy.Version(), sha256: b.SHA256, tieTolerance: float32(policy.Tolerance())}
+	m := &Model{name: *policy.Name, version: policy.Version(), sha256: b.SHA256, tieTolerance: float32(policy.Tolerance()), load: policy.Load}
 	m.limitsLatency = policy.Filters == nil || *policy.Filters != "upstream"
 	if policy.NumNodes != nil {
 		m.numNodes = *policy.NumNodes
@@ -103,7 +104,7 @@ func (m *Model) takeFeatures(policy *bundle.Policy) error {
 		switch one.scope {
 		case ofPod, ofNode:
 			m.still = append(m.still, i)
-		case ofReading, ofState:
+		case ofReadings, ofPods:
 			m.moving = append(m.moving, i)
 		case ofCluster:
 			m.cluster = append(m.cluster, i)

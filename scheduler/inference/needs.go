@@ -16,20 +16,10 @@ type Needs struct {
 	latencyHard float64 // milliseconds, infinite = no limit
 }
 
-// NeedsOf reads a pod's annotations; an error is a *Problem that says what cannot be read.
-func NeedsOf(pod *v1.Pod) (Needs, error) {
-	needs := Needs{latencyHard: math.Inf(1)}
-	if len(pod.Annotations) == 0 {
-		return needs, nil
-	}
-	var problem *Problem
-	if needs.latencyHard, problem = limitOf(pod, hardLatencyKey); problem != nil {
-		return needs, problem
-	}
-	if needs.gpu, problem = gpuRequestOfPod(pod); problem != nil {
-		return needs, problem
-	}
-	return needs, nil
+// NeedsOf reads a pod's annotations as if those that cannot be read were not there, and says which they are.
+func NeedsOf(pod *v1.Pod) (needs Needs, unreadable []string) {
+	asked, unreadable := requestOf(pod.Annotations)
+	return Needs{gpu: asked.gpu, latencyHard: asked.latencyHard}, unreadable
 }
 
 // HasDevices says whether the pod asks for GPUs.
@@ -63,7 +53,7 @@ func (n *Needs) Devices(pod *v1.Pod, info fwk.NodeInfo, held *Held) (string, Dev
 		return "", TooFewDevices
 	}
 	on := node{nodeFacts: nodeFacts{gpuCount: count}}
-	on.bookDevices(info.GetPods(), held, pod)
+	on.bookDevices(held.podsOn(info), held, pod)
 	taken := on.holdFullest(n.gpu)
 	if bits.OnesCount64(taken) < n.gpu.count {
 		return "", DevicesTaken
@@ -79,7 +69,7 @@ const (
 	WithinLimit LatencyFit = iota
 	// BeyondLimit: it is not.
 	BeyondLimit
-	// NotMeasured: nobody knows; a hard promise cannot rest on a guess.
+	// NotMeasured: nobody knows.
 	NotMeasured
 )
 
@@ -98,6 +88,29 @@ func (n *Needs) Latency(object *v1.Node, readings Readings) LatencyFit {
 	default:
 		return BeyondLimit
 	}
+}
+
+// MayBeNearer says whether other readings may have made a node near enough for the pod that was not before. A node whose
+// latency is not known is, where isGuessed.
+func (n *Needs) MayBeNearer(before, now Readings, isGuessed bool) bool {
+	isNear := func(reading Reading) bool {
+		if !known(reading.LatencyMillis) {
+			return isGuessed
+		}
+		return reading.LatencyMillis <= n.latencyHard
+	}
+	for name, reading := range now.byNode {
+		// Of a node that was not named until now, its annotation may have said something else.
+		if earlier, wasNamed := before.byNode[name]; isNear(reading) && (!wasNamed || !isNear(earlier)) {
+			return true
+		}
+	}
+	for name := range before.byNode {
+		if _, isNamed := now.byNode[name]; !isNamed {
+			return true
+		}
+	}
+	return false
 }
 
 // devicesOf returns how many GPUs a node has, and of which model.

@@ -13,9 +13,9 @@ import (
 func TestContractDevices(t *testing.T) {
 	numAsked := 0
 	for _, one := range readCases(t) {
-		needs, err := NeedsOf(one.Pod)
-		if err != nil {
-			t.Errorf("case %d: %v", one.ID, err)
+		needs, unreadable := NeedsOf(one.Pod)
+		if len(unreadable) > 0 {
+			t.Errorf("case %d: %v", one.ID, unreadable)
 			continue
 		}
 		if !needs.HasDevices() {
@@ -59,14 +59,14 @@ func TestDevicesAreTheFullestThatFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			held := &Held{}
 			for pod, devices := range test.held {
-				held.Put(holder(pod, nil).UID, devices)
+				held.Put(holder(pod, nil), "node", devices)
 			}
 			info := framework.NewNodeInfo(test.pods...)
 			info.SetNode(node)
 			pod := holder("new", test.wish)
-			needs, err := NeedsOf(pod)
-			if err != nil {
-				t.Fatal(err)
+			needs, unreadable := NeedsOf(pod)
+			if len(unreadable) > 0 {
+				t.Fatal(unreadable)
 			}
 			if got, fit := needs.Devices(pod, info, held); got != test.want || fit != DevicesFit {
 				t.Errorf("got `%s` and %v, expected `%s`", got, fit, test.want)
@@ -79,18 +79,15 @@ func TestNeedsOfAnythingIsNoPanic(t *testing.T) {
 	for _, text := range []string{"", "-1", "0", "65", "1e3", "NaN", "99999999999999999999", "1,2", "ü", "|"} {
 		pod := st.MakePod().Obj()
 		pod.Annotations = map[string]string{gpuCountKey: text, gpuModelKey: text, gpuDevicesKey: text}
-		if needs, err := NeedsOf(pod); err == nil && needs.HasDevices() {
-			t.Errorf("`%s`: got a request for GPUs, expected none", text)
+		if needs, unreadable := NeedsOf(pod); needs.HasDevices() || len(unreadable) != 1 {
+			t.Errorf("`%s`: got %v and %q, expected no request for GPUs, and that it is said", text, needs, unreadable)
 		}
 		pod.Annotations = map[string]string{gpuMilliKey: "1", gpuDevicesKey: text}
 		info := framework.NewNodeInfo(pod)
 		node := st.MakeNode().Name("n").Obj()
 		node.Annotations = map[string]string{gpuCountKey: "64"}
 		info.SetNode(node)
-		needs, err := NeedsOf(pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		needs, _ := NeedsOf(pod)
 		if _, fit := needs.Devices(st.MakePod().UID("other").Obj(), info, nil); fit != DevicesFit {
 			t.Errorf("`%s`: got %v, expected room", text, fit)
 		}
@@ -99,10 +96,10 @@ func TestNeedsOfAnythingIsNoPanic(t *testing.T) {
 
 func TestLatencyIsWithinTheLimit(t *testing.T) {
 	pod := st.MakePod().Obj()
-	pod.Annotations = map[string]string{hardLatencyKey: "30"}
-	needs, err := NeedsOf(pod)
-	if err != nil || !needs.HasLimit() || needs.HasDevices() {
-		t.Fatalf("got %+v and %v, expected a limit alone", needs, err)
+	pod.Annotations = map[string]string{hardLimitKeys[0]: "30"}
+	needs, unreadable := NeedsOf(pod)
+	if len(unreadable) > 0 || !needs.HasLimit() || needs.HasDevices() {
+		t.Fatalf("got %+v and %v, expected a limit alone", needs, unreadable)
 	}
 	node := st.MakeNode().Name("n").Obj()
 	node.Annotations = map[string]string{latencyKey: "10"}
@@ -123,6 +120,65 @@ func TestLatencyIsWithinTheLimit(t *testing.T) {
 	} {
 		if got := needs.Latency(node, test.readings); got != test.want {
 			t.Errorf("%s: got %v, expected %v", name, got, test.want)
+		}
+	}
+}
+
+func TestTheFirstLimitThatCanBeReadCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		ours, alias    string
+		want           float64
+		wantUnreadable int
+	}{
+		"none":                    {"", "", math.Inf(1), 0},
+		"ours":                    {"20", "", 20, 0},
+		"the thesis'":             {"", "30", 30, 0},
+		"both":                    {"20", "30", 20, 0},
+		"ours cannot be read":     {"20ms", "30", 30, 1},
+		"neither can be read":     {"20ms", "soon", math.Inf(1), 2},
+		"the thesis' is not read": {"20", "soon", 20, 0},
+	} {
+		pod := st.MakePod().Obj()
+		pod.Annotations = map[string]string{}
+		for key, text := range map[string]string{hardLimitKeys[0]: test.ours, hardLimitKeys[1]: test.alias} {
+			if text != "" {
+				pod.Annotations[key] = text
+			}
+		}
+		if needs, unreadable := NeedsOf(pod); needs.latencyHard != test.want || len(unreadable) != test.wantUnreadable {
+			t.Errorf("%s: got %v and %q, expected %v and %d", name, needs.latencyHard, unreadable, test.want, test.wantUnreadable)
+		}
+	}
+}
+
+func TestWhichReadingsMayHelp(t *testing.T) {
+	needs := Needs{latencyHard: 30}
+	of := func(millis float64) Readings {
+		made := Unknown()
+		made.LatencyMillis = millis
+		return NewReadings(map[string]Reading{"n": made}, 1)
+	}
+	unknown := math.NaN()
+	for name, test := range map[string]struct {
+		before, now    Readings
+		wantIfGuessed  bool
+		wantIfNeedsAll bool
+	}{
+		"near enough now":          {of(31), of(30), true, true},
+		"near enough as before":    {of(29), of(28), false, false},
+		"still too far":            {of(50), of(31), false, false},
+		"too far now":              {of(10), of(31), false, false},
+		"measured, and near":       {of(unknown), of(10), false, true},
+		"not known any more":       {of(31), of(unknown), true, false},
+		"named for the first time": {Readings{}, of(10), true, true},
+		"named, and too far":       {Readings{}, of(31), false, false},
+		"not named any more":       {of(31), Readings{}, true, true},
+	} {
+		if got := needs.MayBeNearer(test.before, test.now, true); got != test.wantIfGuessed {
+			t.Errorf("%s: got %v, expected %v", name, got, test.wantIfGuessed)
+		}
+		if got := needs.MayBeNearer(test.before, test.now, false); got != test.wantIfNeedsAll {
+			t.Errorf("%s, unknown is too far: got %v, expected %v", name, got, test.wantIfNeedsAll)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -37,6 +38,7 @@ type node struct {
 
 	// What runs there.
 	cpuAsked, memoryAsked, numPods int64
+	isOn                           bool // it runs a pod that keeps it from being removed
 	gpuUsed                        []int64
 	kinds                          []kindCount
 	booking                        []holder
@@ -64,8 +66,10 @@ func (s *Scorer) factsOf(info fwk.NodeInfo) nodeFacts {
 	notes := object.Annotations
 	facts := nodeFacts{
 		cpu: have.GetMilliCPU(), memory: have.GetMemory(), pods: int64(have.GetAllowedPodNumber()),
-		curve: powerCurve(notes), cost: numberOr(notes, costKey, defaultCost), carbon: numberOr(notes, carbonKey, defaultCarbon),
+		carbon: numberOr(notes, carbonKey, defaultCarbon),
 	}
+	facts.curve = powerCurve(notes, facts.cpu)
+	facts.cost = numberOr(notes, costKey, assumedPrice(facts.cpu, facts.memory))
 	facts.gpuCount, facts.gpuModel = devicesOf(object)
 	facts.zone, facts.hasZone = object.Labels[zoneLabel]
 	facts.attributes = s.hashAttributes(info)
@@ -107,9 +111,21 @@ func (n *node) takeState(info fwk.NodeInfo) {
 	asked := info.GetRequested()
 	n.info = info
 	n.cpuAsked, n.memoryAsked, n.numPods = asked.GetMilliCPU(), asked.GetMemory(), int64(len(info.GetPods()))
+	n.isOn = slices.ContainsFunc(info.GetPods(), func(one fwk.PodInfo) bool { return keepsOn(one.GetPod()) })
 	n.cpuUsed = share(n.cpuAsked, n.cpu)
 	n.memoryUsed = share(n.memoryAsked, n.memory)
 	n.podsUsed = share(n.numPods, n.pods)
+}
+
+// keepsOn says whether a node that runs the pod is on: it could not be removed without moving the pod. A DaemonSet's pod
+// and a static pod's mirror come and go with the node; pods that have ended are in no snapshot.
+func keepsOn(pod *v1.Pod) bool {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		_, isMirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+		return !isMirror
+	}
+	return owner.Kind != "DaemonSet" && (owner.Kind != "Node" || owner.APIVersion != "v1")
 }
 
 // share returns asked by what there is, 0 to 1; what a node has none of counts as used up if it is asked for.

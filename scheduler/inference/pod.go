@@ -11,9 +11,9 @@ import (
 
 // podFacts is what features read of a pod to be placed: made once for all pods that are alike.
 type podFacts struct {
-	cpu, memory               int64
-	latencySoft, latencyHard  float64 // milliseconds, infinite = no limit
-	gpu                       gpuRequest
+	cpu, memory int64
+	keepsOn     bool
+	request
 	softTolerations           []v1.Toleration
 	nodePreferences           *nodeaffinity.PreferredSchedulingTerms
 	images                    []string
@@ -33,6 +33,9 @@ func (s *Scorer) classKey(pod *v1.Pod) uint64 {
 		h.amounts(pod.Spec.Resources.Requests)
 	}
 	h.annotations(pod.Annotations)
+	if !keepsOn(pod) {
+		h.text("of its node")
+	}
 	if reads.taints {
 		h.tolerations(pod.Spec.Tolerations)
 	}
@@ -50,19 +53,10 @@ func (s *Scorer) classKey(pod *v1.Pod) uint64 {
 }
 
 // factsOfPod reads a pod.
-func (s *Scorer) factsOfPod(pod *v1.Pod) (*podFacts, *Problem) {
+func (s *Scorer) factsOfPod(pod *v1.Pod) *podFacts {
 	asked := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-	facts := &podFacts{cpu: asked.Cpu().MilliValue(), memory: asked.Memory().Value()}
-	var problem *Problem
-	if facts.latencySoft, problem = limitOf(pod, softLatencyKey); problem != nil {
-		return nil, problem
-	}
-	if facts.latencyHard, problem = limitOf(pod, hardLatencyKey); problem != nil {
-		return nil, problem
-	}
-	if facts.gpu, problem = gpuRequestOfPod(pod); problem != nil {
-		return nil, problem
-	}
+	facts := &podFacts{cpu: asked.Cpu().MilliValue(), memory: asked.Memory().Value(), keepsOn: keepsOn(pod)}
+	facts.request, _ = requestOf(pod.Annotations)
 	for _, toleration := range pod.Spec.Tolerations {
 		if toleration.Effect == "" || toleration.Effect == v1.TaintEffectPreferNoSchedule {
 			facts.softTolerations = append(facts.softTolerations, toleration)
@@ -72,7 +66,7 @@ func (s *Scorer) factsOfPod(pod *v1.Pod) (*podFacts, *Problem) {
 		facts.nodePreferences = readableWishes(affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	facts.images, facts.numContainers = imagesOf(pod)
-	return facts, nil
+	return facts
 }
 
 // readableWishes parses preferred node affinity; a term that cannot be read matches nothing.

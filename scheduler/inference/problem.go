@@ -13,10 +13,10 @@ const (
 	UnknownFeature Reason = "unknown-feature"
 	// OutOfDistribution: too much of what the model would read lies outside of what it met in training.
 	OutOfDistribution Reason = "out-of-distribution"
-	// Unreadable: an annotation of the pod cannot be read.
-	Unreadable Reason = "unreadable"
 	// WrongSize: the model serves another number of nodes.
 	WrongSize Reason = "wrong-size"
+	// TooLarge: with so many nodes the model would take longer, or more memory, than it may.
+	TooLarge Reason = "too-large"
 	// Cancelled: the time that was allowed is over.
 	Cancelled Reason = "deadline"
 	// BadBundle: the model's files are missing, damaged, foreign, too large or of another version.

@@ -38,6 +38,9 @@ func NewReadings(byNode map[string]Reading, number uint64) Readings {
 	return Readings{byNode: byNode, number: number}
 }
 
+// Equal says whether these are the same readings, not only like ones.
+func (r Readings) Equal(other Readings) bool { return r.number == other.number }
+
 // Len says of how many nodes something was measured.
 func (r Readings) Len() int { return len(r.byNode) }
 

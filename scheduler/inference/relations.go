@@ -1,7 +1,10 @@
 package inference
 
 import (
+	"context"
+	"maps"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,10 +85,19 @@ func (s *Scorer) relationsOf(pod *v1.Pod) *podRelations {
 		}
 	}
 	found := s.relations[h.sum]
-	if found == nil || found.version != s.contextObjects.now() || found.frame != s.frame {
+	switch {
+	case found == nil || found.frame != s.frame:
 		found = s.newRelations(pod)
 		s.forgetOldest()
 		s.relations[h.sum] = found
+	case found.version != s.contextObjects.now():
+		// A service, controller or namespace is another: mostly one that has nothing to do with this kind of pod. Only
+		// if it does, pods are counted again.
+		if now := s.newRelations(pod); now.equal(found) {
+			found.version = now.version
+		} else {
+			found, s.relations[h.sum] = now, now
+		}
 	}
 	found.used = s.tick
 	return found
@@ -120,14 +132,24 @@ func (s *Scorer) newRelations(pod *v1.Pod) *podRelations {
 	if err != nil {
 		return made // terms that cannot be read wish nothing; the pod's filters have had their say
 	}
-	for sign, terms := range map[int32][]fwk.WeightedAffinityTerm{1: info.GetPreferredAffinityTerms(), -1: info.GetPreferredAntiAffinityTerms()} {
-		for _, term := range terms {
-			term.Weight *= sign
-			term.Namespaces = term.Namespaces.Clone().Insert(s.contextObjects.namesOf(term.NamespaceSelector)...)
-			made.wishes = append(made.wishes, term)
-		}
-	}
+	made.wish(s, info.GetPreferredAffinityTerms(), 1)
+	made.wish(s, info.GetPreferredAntiAffinityTerms(), -1)
 	return made
+}
+
+func (of *podRelations) wish(s *Scorer, terms []fwk.WeightedAffinityTerm, sign int32) {
+	for _, term := range terms {
+		term.Weight *= sign
+		term.Namespaces = term.Namespaces.Clone().Insert(s.contextObjects.namesOf(term.NamespaceSelector)...)
+		of.wishes = append(of.wishes, term)
+	}
+}
+
+// equal says whether two kinds of pods that are spelt the same have to do with the same others.
+func (of *podRelations) equal(other *podRelations) bool {
+	sameNamespaces := func(a, b fwk.WeightedAffinityTerm) bool { return a.Namespaces.Equal(b.Namespaces) }
+	return slices.Equal(of.soft, other.soft) && maps.Equal(of.namespaceLabels, other.namespaceLabels) &&
+		slices.EqualFunc(of.wishes, other.wishes, sameNamespaces)
 }
 
 // softTerms returns the pod's soft spread constraints, or the cluster's default ones.
@@ -163,25 +185,31 @@ func (s *Scorer) queryFor(namespace string, selector labels.Selector) *query {
 	return found
 }
 
-// renew counts again on the nodes whose pods changed.
-func (q *query) renew(s *Scorer) {
+// renew counts again on the nodes whose pods changed; false = there was no time for all.
+func (q *query) renew(ctx context.Context, s *Scorer) bool {
 	if len(q.counts) != len(s.nodes) {
 		q.counts, q.tick = zeroed(q.counts, len(s.nodes)), 0
 	}
 	if q.selector == nil || q.selector.Empty() {
-		return // as upstream: an empty selector counts nothing
+		return true // as upstream: an empty selector counts nothing
 	}
 	if q.tick == s.tick {
-		return // for another constraint
+		return true // for another constraint
 	}
 	q.total = 0
+	numCounted := 0
 	for i := range q.counts {
 		if s.changed[i] > q.tick || q.tick == 0 {
+			if !hasTime(ctx, numCounted) {
+				return false
+			}
+			numCounted++
 			q.counts[i] = q.count(s.nodes[i].info.GetPods())
 		}
 		q.total += q.counts[i]
 	}
 	q.tick = s.tick
+	return true
 }
 
 func (q *query) count(pods []fwk.PodInfo) float64 {
@@ -195,17 +223,20 @@ func (q *query) count(pods []fwk.PodInfo) float64 {
 	return float64(count)
 }
 
-// crowding adds up the pods of the same kind in the node's domains, over the soft spread constraints.
-func (s *Scorer) crowding(of *podRelations) {
+// crowding adds up the pods of the same kind in the node's domains, over the soft spread constraints; false = there was
+// no time for it.
+func (s *Scorer) crowding(ctx context.Context, of *podRelations) bool {
 	isEmpty := true
 	for _, term := range of.soft {
-		term.query.renew(s)
+		if !term.query.renew(ctx, s) {
+			return false
+		}
 		isEmpty = isEmpty && term.query.total == 0
 	}
 	column := &s.others[crowdingColumn]
 	if isEmpty {
 		column.takeSame(0)
-		return
+		return true
 	}
 	s.sums = zeroed(s.sums, len(s.nodes))
 	for _, term := range of.soft {
@@ -214,12 +245,19 @@ func (s *Scorer) crowding(of *podRelations) {
 		}
 	}
 	column.takeOfMost(s.sums)
+	return true
 }
 
-// neighbours adds up, for every node, the weight that pods near it have for the pod, or it for them.
-func (s *Scorer) neighbours(of *podRelations) {
+// neighbours adds up, for every node, the weight that pods near it have for the pod, or it for them; false = there was no
+// time for it.
+func (s *Scorer) neighbours(ctx context.Context, of *podRelations) bool {
+	numWeighed := 0
 	for i, changed := range s.changed {
 		if changed > of.tick || of.tick == 0 {
+			if !hasTime(ctx, numWeighed) {
+				return false
+			}
+			numWeighed++
 			of.weigh(i, s)
 		}
 	}
@@ -227,13 +265,14 @@ func (s *Scorer) neighbours(of *podRelations) {
 	column := &s.others[neighboursColumn]
 	if len(of.byKey) == 0 {
 		column.takeSame(0)
-		return
+		return true
 	}
 	s.sums = zeroed(s.sums, len(s.nodes))
 	for _, one := range of.byKey {
 		s.addDomainSums(s.sums, one.weights, one.key)
 	}
 	column.takeOfMost(s.sums)
+	return true
 }
 
 // weigh counts one node's pods again.

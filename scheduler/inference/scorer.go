@@ -24,8 +24,12 @@ const (
 	fewPieces = 8
 )
 
-// blocksPerLook is after how many blocks it is asked whether there is time left.
-const blocksPerLook = 16
+// mostBlocksPerLook is after how many blocks at most it is asked whether there is time left; of a network whose blocks
+// take longer, after as many as take secondsPerLook.
+const (
+	mostBlocksPerLook = 16
+	secondsPerLook    = 0.0005
+)
 
 // manyWorkers share the blocks of a larger cluster, each with scratch memory of its own.
 const manyWorkers = 32
@@ -42,6 +46,7 @@ const operation = "Longshore"
 // Scorer scores nodes with one model; it owns buffers and caches, and serves one caller at a time.
 type Scorer struct {
 	model          *Model
+	blocksPerLook  int
 	parallelizer   fwk.Parallelizer
 	contextObjects *ContextObjects
 	held           *Held
@@ -111,6 +116,7 @@ func NewScorer(m *Model, parallelizer fwk.Parallelizer, options ...Option) *Scor
 		nodeIndex: NewNodeIndex(nil), relations: map[uint64]*podRelations{}, queries: map[string]*query{}, domains: map[string]*domain{},
 		classes: map[uint64]*class{},
 	}
+	s.blocksPerLook = int(max(1, min(mostBlocksPerLook, secondsPerLook/(blockSize*costOf(m, speedHere()).perNode))))
 	s.run = run{program: m.program, near: func(at int) []nearZone { return s.nodes[at].near }}
 	s.runShares, s.renewPieces = s.share, s.renewPiece
 	for _, option := range options {
@@ -135,28 +141,34 @@ func (s *Scorer) Score(
 		return problemf(WrongSize, "got a cluster of %d nodes, expected %d: the network of policy `%s` is of fixed size",
 			len(all), s.model.numNodes, s.model.name)
 	}
-	s.sync(all, readings)
+	isDone := s.sync(ctx, all, readings)
+	if !isDone {
+		return cancelled(ctx, pod)
+	}
 	if problem := s.find(feasible); problem != nil {
 		return problem
 	}
-	of, problem := s.classOf(pod)
-	if problem != nil {
-		return problem
-	}
+	of := s.classOf(pod)
 	s.settle(of)
 	s.bringUp(ctx, of)
-	s.lookAround(pod)
+	if !s.lookAround(ctx, pod) {
+		return cancelled(ctx, pod)
+	}
 	s.prepare(of)
 	for i := range s.model.program.stages {
-		if err := ctx.Err(); err != nil {
-			return problemf(Cancelled, "stopped while scoring pod %s/%s: %v", pod.Namespace, pod.Name, err)
+		if ctx.Err() != nil {
+			return cancelled(ctx, pod)
 		}
 		s.runStage(ctx, i)
 	}
-	if err := ctx.Err(); err != nil {
-		return problemf(Cancelled, "stopped while scoring pod %s/%s: %v", pod.Namespace, pod.Name, err)
+	if ctx.Err() != nil {
+		return cancelled(ctx, pod)
 	}
 	return s.finish(of, out)
+}
+
+func cancelled(ctx context.Context, pod *v1.Pod) *Problem {
+	return problemf(Cancelled, "stopped while scoring pod %s/%s: %v", pod.Namespace, pod.Name, ctx.Err())
 }
 
 // find notes which nodes are feasible.
@@ -175,26 +187,29 @@ func (s *Scorer) find(feasible []fwk.NodeInfo) *Problem {
 	return nil
 }
 
-// lookAround fills the columns that depend on other nodes, as far as the model reads them.
-func (s *Scorer) lookAround(pod *v1.Pod) {
+// lookAround fills the columns that depend on other nodes, as far as the model reads them; false = there was no time.
+func (s *Scorer) lookAround(ctx context.Context, pod *v1.Pod) bool {
 	reads := &s.model.reads
 	s.run.app = nil
 	if reads.crowding || reads.neighbours || reads.app {
 		of := s.relationsOf(pod)
-		if reads.crowding {
-			s.crowding(of)
+		if reads.crowding && !s.crowding(ctx, of) {
+			return false
 		}
-		if reads.neighbours {
-			s.neighbours(of)
+		if reads.neighbours && !s.neighbours(ctx, of) {
+			return false
 		}
 		if reads.app && len(of.soft) > 0 {
-			of.soft[0].query.renew(s)
+			if !of.soft[0].query.renew(ctx, s) {
+				return false
+			}
 			s.run.app = of.soft[0].query.counts
 		}
 	}
 	if reads.feasible {
 		s.others[feasibleColumn].takeBits(s.isFeasible, s.isAll)
 	}
+	return true
 }
 
 // runStage runs a part of the network: the cluster's values, then the nodes', then pools.
@@ -229,7 +244,7 @@ func (s *Scorer) numWorkers() int {
 func (s *Scorer) share(worker int) {
 	workers, isFirst := s.numWorkers(), s.stage == &s.model.program.stages[0]
 	for look, block := 0, worker; block < s.run.numBlocks(); look, block = look+1, block+workers {
-		if look%blocksPerLook == 0 && s.ctx.Err() != nil {
+		if look%s.blocksPerLook == 0 && s.ctx.Err() != nil {
 			return
 		}
 		p := s.run.partOf(block, worker)

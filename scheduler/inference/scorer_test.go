@@ -151,13 +151,7 @@ func TestScoreProblems(t *testing.T) {
 		most   float32
 		want   Reason
 	}{
-		"no time": {ctx: cancelled, want: Cancelled},
-		"a latency limit that is no number": {pod: func(pod *v1.Pod) {
-			pod.Annotations = map[string]string{softLatencyKey: "soon"}
-		}, want: Unreadable},
-		"a GPU that is no number": {pod: func(pod *v1.Pod) {
-			pod.Annotations = map[string]string{gpuMilliKey: "1001"}
-		}, want: Unreadable},
+		"no time":                 {ctx: cancelled, want: Cancelled},
 		"another number of nodes": {bundle: "mlp", want: WrongSize},
 		"far from training": {model: func(model *Model) {
 			for i := range model.low {

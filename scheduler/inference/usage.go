@@ -1,24 +1,20 @@
 package inference
 
-import "math"
+import (
+	"math"
+
+	"longshore.dev/scheduler/bundle"
+)
 
 // clusterFacts is what runs on all nodes together.
 type clusterFacts struct {
 	cpuMean, cpuMost, cpuLeast, cpuDeviation, memoryMean, onShare float64
 	// gpusUsed is the share of the cluster's GPUs that is in use.
 	gpusUsed float64
-	// cpuScarce is how near the CPU of its nodes with GPUs is to being used up before these, 0 to 1.
+	// cpuScarce is how near the CPU of its nodes with GPUs is to being used up before these, 0 to 1; 0 where the policy
+	// does not read it.
 	cpuScarce float64
 }
-
-// CPU in use for each GPU in use, both as shares of what there is: up to the first CPU is not scarce, from the second on
-// it is. The next two count as used in an empty cluster. While fewer GPUs than the last are in use, CPU is that much less
-// scarce.
-const (
-	cpuScarceFrom, cpuScarceAt    = 0.9, 1.05
-	cpuBeforehand, gpusBeforehand = 0.024, 0.03
-	saysLittleBelow               = 0.1
-)
 
 // usage is what runs on the nodes, with what is found of it kept by blocks: only those are gone over again in which a
 // node changed.
@@ -40,10 +36,10 @@ func (a *amounts) add(other amounts) {
 func (a *amounts) usedGPUs() float64 { return float64(a.gpusUsed) / float64(max(a.gpus, 1)) }
 
 // scarceCPU returns how near the CPU is to being used up before the GPUs, 0 to 1; 0 without GPUs.
-func (a *amounts) scarceCPU() float64 {
+func (a *amounts) scarceCPU(by *bundle.LoadScale) float64 {
 	cpu, gpus := float64(a.cpuUsed)/float64(max(a.cpu, 1)), a.usedGPUs()
-	forEach := (cpu + cpuBeforehand) / (gpus + gpusBeforehand)
-	return cut((forEach-cpuScarceFrom)/(cpuScarceAt-cpuScarceFrom)) * min(gpus/saysLittleBelow, 1)
+	forEach := (cpu + by.CPUBeforehand) / (gpus + by.GPUsBeforehand)
+	return cut((forEach-by.ScarceFrom)/by.ScarceOver) * min(gpus/by.LittleBelow, 1)
 }
 
 // blockUsage is what runs on a block of nodes; square is the sum of the squared distances from its own mean.
@@ -62,7 +58,7 @@ func (u *usage) resize(numNodes int) {
 
 // take notes what runs on a node.
 func (u *usage) take(at int, n *node) {
-	u.cpu[at], u.memory[at], u.isOn[at] = n.cpuUsed, n.memoryUsed, bit(n.numPods > 0)
+	u.cpu[at], u.memory[at], u.isOn[at] = n.cpuUsed, n.memoryUsed, bit(n.isOn)
 	u.amounts[at] = amounts{}
 	if one := &u.amounts[at]; len(n.gpuUsed) > 0 {
 		*one = amounts{gpus: int64(len(n.gpuUsed)) * wholeGPU, cpu: n.cpu, cpuUsed: n.cpuAsked}
@@ -91,8 +87,8 @@ func (u *usage) renew(block int) {
 	u.blocks[block] = found
 }
 
-// pool works out what runs on all nodes together.
-func (u *usage) pool() clusterFacts {
+// pool works out what runs on all nodes together; without a scale not how scarce CPU is.
+func (u *usage) pool(by *bundle.LoadScale) clusterFacts {
 	c, number := clusterFacts{cpuLeast: 1}, float64(len(u.cpu))
 	var all amounts
 	for i := range u.blocks {
@@ -107,7 +103,10 @@ func (u *usage) pool() clusterFacts {
 		all.add(one.amounts)
 	}
 	c.cpuMean, c.memoryMean, c.onShare = c.cpuMean/number, c.memoryMean/number, c.onShare/number
-	c.gpusUsed, c.cpuScarce = all.usedGPUs(), all.scarceCPU()
+	c.gpusUsed = all.usedGPUs()
+	if by != nil {
+		c.cpuScarce = all.scarceCPU(by)
+	}
 	square := 0.0
 	for i := range u.blocks {
 		size := float64(min(blockSize, len(u.cpu)-i*blockSize))

@@ -4,10 +4,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"longshore.dev/scheduler/bundle"
 )
 
 // The same cases as in tests/policies/test_inputs.py.
 func TestCPUIsScarceWhereAboutAsMuchOfItIsUsedAsOfTheGPUs(t *testing.T) {
+	scale := bundle.LoadScale{CPUBeforehand: 0.024, GPUsBeforehand: 0.03, ScarceFrom: 0.9, ScarceOver: 0.15, LittleBelow: 0.1}
 	for name, one := range map[string]struct {
 		is   amounts
 		want float64
@@ -22,7 +25,7 @@ func TestCPUIsScarceWhereAboutAsMuchOfItIsUsedAsOfTheGPUs(t *testing.T) {
 		"nothing at all":             {amounts{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := one.is.scarceCPU(); math.Abs(got-one.want) > 1e-9 {
+			if got := one.is.scarceCPU(&scale); math.Abs(got-one.want) > 1e-9 {
 				t.Errorf("got %v, expected %v", got, one.want)
 			}
 		})

@@ -26,15 +26,23 @@ func TestArgumentsDefaults(t *testing.T) {
 }
 
 func TestArgumentsAreRead(t *testing.T) {
-	got, err := decodeText(`{"modelPath": "/model", "deadline": "5ms", "mixWeight": 0.5, "shadow": true,
+	got, err := decodeText(`{"modelPath": "/model", "deadline": "5ms", "shadow": true,
 		"readingsFile": "/readings", "readingsMaxAge": "10s", "envelopeTolerance": 1,
 		"decisionLog": "https://longshore:8000/decisions", "circuit": {"failures": 3, "openFor": "1m"}, "eventInterval": "5m"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Deadline.Duration != 5*time.Millisecond || got.MixWeight != 0.5 || !got.Shadow ||
+	if got.Deadline.Duration != 5*time.Millisecond || !got.Shadow ||
 		got.Circuit.Failures != 3 || got.Circuit.OpenFor.Duration != time.Minute || got.EnvelopeTolerance != 1 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+func TestATokenMayGoToThisMachineInPlainText(t *testing.T) {
+	for _, address := range []string{"http://127.0.0.1:8000/d", "https://decisions.example/d"} {
+		if _, err := decodeText(`{"modelPath": "/m", "decisionLogTokenFile": "/t", "decisionLog": "` + address + `"}`); err != nil {
+			t.Errorf("%s: got %v", address, err)
+		}
 	}
 }
 
@@ -55,12 +63,23 @@ func TestWrongArgumentsNameTheField(t *testing.T) {
 		"a deadline of seconds": {`{"modelPath": "/m", "deadline": "20s"}`, "args.deadline: got 20s"},
 		"a number as duration":  {`{"modelPath": "/m", "deadline": 20}`, "args.deadline: "},
 		"a duration in words":   {`{"modelPath": "/m", "readingsMaxAge": "long"}`, "args.readingsMaxAge: "},
-		"a weight above 1":      {`{"modelPath": "/m", "mixWeight": 1.5}`, "args.mixWeight: got 1.5, expected a number from 0 to 1"},
+		"one of the past":       {`{"modelPath": "/m", "mixWeight": 0.5}`, "args.mixWeight: no such argument any more (hint: give Longshore a smaller weight"},
+		"another of the past":   {`{"modelPath": "/m", "stockPluginConfig": []}`, "args.stockPluginConfig: no such argument any more"},
+		"no room for the log":   {`{"modelPath": "/m", "decisionLogMaxSize": "0"}`, "args.decisionLogMaxSize: got 0"},
+		"no memory":             {`{"modelPath": "/m", "memoryLimit": "0"}`, "args.memoryLimit: got 0"},
+		"memory in words":       {`{"modelPath": "/m", "memoryLimit": "much"}`, "args.memoryLimit: "},
+		"a relative folder":     {`{"modelPath": "/m", "stateFolder": "state"}`, "args.stateFolder: got state, expected an absolute path"},
 		"a string as bool":      {`{"modelPath": "/m", "shadow": "yes"}`, "args.shadow: "},
+		"a choice of nobody's":  {`{"modelPath": "/m", "onMissingReadings": "guess"}`, "args.onMissingReadings: got guess, expected place or wait"},
 		"a negative share":      {`{"modelPath": "/m", "envelopeTolerance": -0.5}`, "args.envelopeTolerance: got -0.5, expected a number from 0 to 1"},
 		"a field of circuit":    {`{"modelPath": "/m", "circuit": {"failure": 3}}`, "args.circuit: "},
 		"no failures":           {`{"modelPath": "/m", "circuit": {"failures": 0}}`, "args.circuit.failures: got 0"},
 		"an address w/o host":   {`{"modelPath": "/m", "decisionLog": "http:///decisions"}`, "args.decisionLog: "},
+		"a digest of another":   {`{"modelPath": "/m", "modelDigests": ["md5:1"]}`, "args.modelDigests[0]: got md5:1, expected sha256: and 64"},
+		"a token, no log":       {`{"modelPath": "/m", "decisionLogTokenFile": "/t"}`, "args.decisionLogTokenFile: got /t, expected nothing"},
+		"a token for a file":    {`{"modelPath": "/m", "decisionLog": "/log", "decisionLogTokenFile": "/t"}`, "args.decisionLogTokenFile: got /t, expected nothing"},
+		"a token for all":       {`{"modelPath": "/m", "decisionLog": "http://10.0.0.1/d", "decisionLogTokenFile": "/t"}`, "could read the token"},
+		"a log's authorities":   {`{"modelPath": "/m", "decisionLog": "https://d/", "decisionLogCAFile": "ca"}`, "args.decisionLogCAFile: got ca"},
 		"events all the time":   {`{"modelPath": "/m", "eventInterval": "1ms"}`, "args.eventInterval: got 1ms"},
 		"folder and address":    {withRegistry(`"url": "https://m/live/", "cacheFolder": "/c"`), "args.registry.url: got https://m/live/, expected nothing beside modelPath"},
 		"registry, no address":  {withRegistry(`"cacheFolder": "/c"`), `args.registry.url: got "", expected the address of a bundle`},
@@ -79,9 +98,6 @@ func TestWrongArgumentsNameTheField(t *testing.T) {
 		"weights of nothing":    {`{"modelPath": "/m", "preference": {"watts": 0}}`, "args.preference: got map[watts:0], expected at least one weight above 0"},
 		"a weight in words":     {`{"modelPath": "/m", "preference": {"watts": "much"}}`, "args.preference: "},
 		"no object":             {`[1]`, "args: "},
-		"upstream's, no list":   {`{"modelPath": "/m", "stockPluginConfig": 7}`, "args.stockPluginConfig: "},
-		"upstream's, no plugin": {`{"modelPath": "/m", "stockPluginConfig": [{"name": "Fit"}]}`, "args.stockPluginConfig: got the name Fit"},
-		"upstream's, no field":  {`{"modelPath": "/m", "stockPluginConfig": [{"name": "NodeResourcesFit", "args": {"x": 1}}]}`, "args.stockPluginConfig: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,8 +110,8 @@ func TestWrongArgumentsNameTheField(t *testing.T) {
 }
 
 func TestArgumentsNameAllThatIsWrong(t *testing.T) {
-	_, err := decodeText(`{"mixWeight": 2, "deadline": "-1s"}`)
-	for _, field := range []string{"modelPath", "mixWeight", "deadline"} {
+	_, err := decodeText(`{"envelopeTolerance": 2, "deadline": "-1s"}`)
+	for _, field := range []string{"modelPath", "envelopeTolerance", "deadline"} {
 		if err == nil || !strings.Contains(err.Error(), "args."+field) {
 			t.Errorf("got %v, expected %s in it", err, field)
 		}

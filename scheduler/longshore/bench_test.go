@@ -43,7 +43,7 @@ func benchmarkPreScore(b *testing.B, count int, isFallback bool) {
 	nodes, pods := manyNodes(count)
 	f.world.show(nodes, pods)
 	infos := f.world.infos(b, nodes)
-	load, err := loadBundle(f.framework, Arguments{EnvelopeTolerance: 1})
+	load, err := loadBundle(f.framework, withoutEnvelope())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,8 +16,10 @@ var (
 	_ fwk.BindPlugin    = &Longshore{}
 )
 
-// Reserve gives a pod its GPUs on the chosen node, before the next pod is looked at.
+// Reserve gives a pod its GPUs on the chosen node, before the next pod is looked at. Pods of a group are tried on one
+// snapshot, which changes beneath the policy without a new generation: it is told which node did.
 func (p *Longshore) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	p.distrust(nodeName)
 	needs := needsIn(state)
 	if needs == nil || !needs.HasDevices() {
 		return nil
@@ -30,19 +32,31 @@ func (p *Longshore) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod
 	if fit != inference.DevicesFit {
 		return fwk.NewStatus(fwk.Unschedulable, devicesVanish)
 	}
-	p.held.Put(pod.UID, devices)
+	p.held.Put(pod, nodeName, devices)
 	return nil
 }
 
 // Unreserve takes back what Reserve gave.
-func (p *Longshore) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
+func (p *Longshore) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nodeName string) {
+	p.distrust(nodeName)
 	p.held.Drop(pod.UID)
+}
+
+// distrust tells the policy of a node that it is to look at anew. Bindings that fail say so beside a ranking.
+func (p *Longshore) distrust(nodeName string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if policy := p.models.current.Load(); policy != nil {
+		policy.scorer.Distrust(nodeName)
+	}
 }
 
 // Bind binds a pod as upstream's DefaultBinder does, surely, and one that was given GPUs with the annotation that says
 // which: the API server puts what a Binding carries on the pod, so that it is there from the first moment, and no right
 // to change pods is needed.
-func (p *Longshore) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+func (p *Longshore) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	p.recordBinding(state, nodeName)
+	defer p.health.sending(pod.UID)()
 	binding := &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     v1.ObjectReference{Kind: "Node", Name: nodeName},
@@ -70,6 +84,7 @@ func (p *Longshore) forgetGone() error {
 		UpdateFunc: func(_, now any) {
 			if pod, ok := now.(*v1.Pod); ok && pod.Spec.NodeName != "" {
 				p.limited.drop(pod)
+				p.passedOver.drop(pod.UID)
 			}
 		},
 		DeleteFunc: p.forget,
@@ -84,6 +99,7 @@ func (p *Longshore) forget(last any) {
 	}
 	if pod, ok := last.(*v1.Pod); ok {
 		p.limited.drop(pod)
+		p.passedOver.drop(pod.UID)
 		p.held.Drop(pod.UID)
 	}
 }

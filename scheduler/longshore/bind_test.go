@@ -44,7 +44,7 @@ func TestReserveAndBind(t *testing.T) {
 	if err := client.Tracker().Add(assumed[1]); err != nil {
 		t.Fatal(err)
 	}
-	if status := f.plugin.Bind(f.ctx, nil, assumed[1], "n"); !status.IsSuccess() {
+	if status := f.plugin.Bind(f.ctx, framework.NewCycleState(), assumed[1], "n"); !status.IsSuccess() {
 		t.Error(status)
 	}
 	actions := client.Actions()

@@ -2,7 +2,6 @@ package longshore
 
 import (
 	"math"
-	"math/rand/v2"
 
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -42,23 +41,6 @@ func ends(scores []float32) (worst, best float32) {
 	return worst, best
 }
 
-// anyBest returns one of the nodes with the highest score, each as likely as the other, as kube-scheduler does.
-func anyBest(scores []float32) int {
-	chosen, count := 0, 1
-	for i := 1; i < len(scores); i++ {
-		switch {
-		case scores[i] > scores[chosen]:
-			chosen, count = i, 1
-		case scores[i] == scores[chosen]:
-			count++
-			if rand.IntN(count) == 0 {
-				chosen = i
-			}
-		}
-	}
-	return chosen
-}
-
 // toNodeScores writes what kube-scheduler is given, each score at its node's place: 100 for the chosen node, at most 99
 // for every other.
 func toNodeScores(scores []float32, chosen int, places []int32, out []int8) {
@@ -72,24 +54,4 @@ func toNodeScores(scores []float32, chosen int, places []int32, out []int8) {
 		out[places[i]] = int8(mostOther * share)
 	}
 	out[places[chosen]] = chosenScore
-}
-
-// mix writes the sum of two rankings, each stretched to 0…1 first, to the first of them.
-func mix(learned, stock []float32, stockShare float64) {
-	stretch(learned)
-	stretch(stock)
-	for i := range learned {
-		learned[i] = float32((1-stockShare)*float64(learned[i]) + stockShare*float64(stock[i]))
-	}
-}
-
-func stretch(scores []float32) {
-	worst, best := ends(scores)
-	width := float64(best) - float64(worst)
-	for i, score := range scores {
-		scores[i] = 0
-		if width > 0 {
-			scores[i] = float32((float64(score) - float64(worst)) / width)
-		}
-	}
 }

@@ -53,23 +53,3 @@ func TestNodeScores(t *testing.T) {
 		})
 	}
 }
-
-func TestAnyBestTakesEachOfTheBest(t *testing.T) {
-	counts := map[int]int{}
-	for range 3_000 {
-		counts[anyBest([]float32{5, 9, 1, 9, 9})]++
-	}
-	for _, i := range []int{1, 3, 4} {
-		if counts[i] < 800 || counts[i] > 1_200 {
-			t.Errorf("got %v, expected about a third each of 1, 3 and 4", counts)
-		}
-	}
-}
-
-func TestMixStretchesBothFirst(t *testing.T) {
-	learned, stock := []float32{0, 0.001, 0.0005}, []float32{700, 200, 450}
-	mix(learned, stock, 0.25)
-	if want := []float32{0.25, 0.75, 0.5}; fmt.Sprint(learned) != fmt.Sprint(want) {
-		t.Errorf("got %v, expected %v", learned, want)
-	}
-}

@@ -18,7 +18,7 @@ type circuit struct {
 	openFor   time.Duration
 	failures  int
 	successes int // in a row
-	until     time.Time
+	opened    time.Time
 }
 
 func newCircuit(clock clock.PassiveClock, arguments CircuitArguments) *circuit {
@@ -27,7 +27,7 @@ func newCircuit(clock clock.PassiveClock, arguments CircuitArguments) *circuit {
 
 // isOpen says whether the model is not to be asked.
 func (c *circuit) isOpen() bool {
-	return c.failures >= c.allowed && c.clock.Now().Before(c.until)
+	return c.failures >= c.allowed && isWithin(c.opened, c.clock.Now(), c.openFor)
 }
 
 // reset forgets all failures: they were another model's.
@@ -46,6 +46,12 @@ func (c *circuit) succeeded() {
 func (c *circuit) failed() {
 	c.failures, c.successes = min(c.failures+1, c.allowed), 0
 	if c.failures == c.allowed {
-		c.until = c.clock.Now().Add(c.openFor)
+		c.opened = c.clock.Now()
 	}
+}
+
+// isWithin says whether less than a time has passed. A clock that was set back says nothing, and keeps nobody waiting.
+func isWithin(since, now time.Time, limit time.Duration) bool {
+	passed := now.Sub(since)
+	return passed >= 0 && passed < limit
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // bindCase is what the API server answers, and what is to come of it.
@@ -77,7 +78,7 @@ func (test bindCase) run(t *testing.T, pods schema.GroupResource) {
 		}
 		return true, found, nil
 	})
-	if status := f.plugin.Bind(f.ctx, nil, pod, "n"); status.IsSuccess() == test.wantError {
+	if status := f.plugin.Bind(f.ctx, framework.NewCycleState(), pod, "n"); status.IsSuccess() == test.wantError {
 		t.Errorf("got %v, want an error: %v", status, test.wantError)
 	}
 	if sent != test.wantSent {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 func named(names ...string) []decision {
@@ -80,9 +82,13 @@ func TestBestKeepsTheFew(t *testing.T) {
 
 func TestDecisionIsLogged(t *testing.T) {
 	f := newFixture(t, func(a *Arguments) { a.DecisionLog = t.TempDir() + "/log" })
-	f.place(t)
+	placeAndBind := func() {
+		state := framework.NewCycleState()
+		f.plugin.recordBinding(state, f.placeIn(t, state))
+	}
+	placeAndBind()
 	f.plugin.models.replace(nil)
-	f.place(t)
+	placeAndBind()
 	logged, _ := f.plugin.ring.oldest(10)
 	if len(logged) != 2 {
 		t.Fatalf("got %d decisions, expected 2", len(logged))
@@ -111,6 +117,21 @@ func TestDecisionIsLogged(t *testing.T) {
 	}
 	if fallback["node"] != "node-0" || fallback["policy"] != stockPolicy || !strings.HasPrefix(fallback["fallback_reason"].(string), "model-missing: ") {
 		t.Errorf("got %v, expected stock's choice and the reason", fallback)
+	}
+}
+
+// TestTheLogNamesTheNodeThatAPodReallyGoesTo: an extender, say, has chosen another one than the policy.
+func TestTheLogNamesTheNodeThatAPodReallyGoesTo(t *testing.T) {
+	f := newFixture(t, func(a *Arguments) { a.DecisionLog = t.TempDir() + "/log" })
+	state := framework.NewCycleState()
+	f.placeIn(t, state)
+	if logged, _ := f.plugin.ring.oldest(10); len(logged) != 0 {
+		t.Fatalf("got %d decisions before the pod has a node, expected none", len(logged))
+	}
+	f.plugin.recordBinding(state, "node-1")
+	logged, _ := f.plugin.ring.oldest(10)
+	if len(logged) != 1 || *logged[0].Node != "node-1" || *logged[0].Score != 1 || logged[0].Candidates[0].node != "node-3" {
+		t.Errorf("got %+v, expected node-1 with its score, and the policy's own choice among the candidates", logged)
 	}
 }
 

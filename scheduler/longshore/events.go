@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/utils/clock"
@@ -13,12 +14,14 @@ import (
 
 // Reasons of the Kubernetes events, which stand at the pod that was being scheduled.
 const (
-	// EventFallback: upstream's scores were used.
+	// EventFallback: the policy did not rank; the profile's other score plugins did.
 	EventFallback = "LongshoreFallback"
 	// EventModelKept: a new bundle could not be used; the last good one goes on scoring.
 	EventModelKept = "LongshoreModelKept"
 	// EventReadingsKept: the file of readings could not be read; the last good ones are used until they are too old.
 	EventReadingsKept = "LongshoreReadingsKept"
+	// EventAnnotationIgnored: one of longshore's annotations at a pod cannot be read, and does not count.
+	EventAnnotationIgnored = "LongshoreAnnotationIgnored"
 	// EventLogUnreachable: the decision log does not take what is sent.
 	EventLogUnreachable = "LongshoreDecisionLogUnreachable"
 )
@@ -33,11 +36,11 @@ type announcer struct {
 	interval time.Duration
 
 	mutex sync.Mutex
-	next  map[string]time.Time
+	said  map[string]time.Time
 }
 
 func newAnnouncer(recorder events.EventRecorder, clock clock.PassiveClock, interval time.Duration) *announcer {
-	return &announcer{recorder: recorder, clock: clock, interval: interval, next: map[string]time.Time{}}
+	return &announcer{recorder: recorder, clock: clock, interval: interval, said: map[string]time.Time{}}
 }
 
 // announce makes an event unless one of that reason was made a short while ago.
@@ -46,6 +49,39 @@ func (a *announcer) announce(pod *v1.Pod, reason, note string) {
 		return
 	}
 	a.recorder.Eventf(pod, nil, v1.EventTypeWarning, reason, "Scoring", "%s", shortened(note))
+}
+
+// passOver says once what of a pod's annotations does not count.
+func (p *Longshore) passOver(pod *v1.Pod, what string) {
+	recorder := p.handle.EventRecorder()
+	if recorder != nil && p.passedOver.isNews(pod.UID, what) {
+		recorder.Eventf(pod, nil, v1.EventTypeWarning, EventAnnotationIgnored, "Scheduling", "%s", shortened("It does not count: "+what))
+	}
+}
+
+// told remembers what was said of pods.
+type told struct {
+	mutex sync.Mutex
+	texts map[types.UID]string
+}
+
+func (t *told) isNews(uid types.UID, text string) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if before, isTold := t.texts[uid]; isTold && before == text {
+		return false
+	}
+	if t.texts == nil {
+		t.texts = map[types.UID]string{}
+	}
+	t.texts[uid] = text
+	return true
+}
+
+func (t *told) drop(uid types.UID) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.texts, uid)
 }
 
 // shortened cuts a text to what an event may hold, between two characters.
@@ -65,9 +101,9 @@ func (a *announcer) isDue(reason string) bool {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	now := a.clock.Now()
-	if now.Before(a.next[reason]) {
+	if said, isSaid := a.said[reason]; isSaid && isWithin(said, now, a.interval) {
 		return false
 	}
-	a.next[reason] = now.Add(a.interval)
+	a.said[reason] = now
 	return true
 }

@@ -3,6 +3,7 @@ package longshore
 import (
 	"context"
 	"maps"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,39 +32,37 @@ const (
 	devicesVanish = "node(s) had GPU devices taken meanwhile"
 )
 
-// podNeeds is what Filter looks for. It is not written to after PreFilter.
+// podNeeds is what Filter looks for.
 type podNeeds struct {
 	inference.Needs
 	hasLimit bool
 	readings inference.Readings
+	isTooFar sync.Once // a node was, as far as is known
 }
 
 // Clone returns the same needs.
 func (n *podNeeds) Clone() fwk.StateData { return n }
 
 // PreFilter reads what a pod asks for by longshore's annotations; for a pod that asks for nothing Filter is not called.
-// What cannot be read is no reason to guess: the pod waits, and is told why.
+// What cannot be read does not count, and an event says so.
 func (p *Longshore) PreFilter(
 	_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo,
 ) (*fwk.PreFilterResult, *fwk.Status) {
+	p.held.Begin()
 	if p.arguments.Shadow {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	needs, err := inference.NeedsOf(pod)
-	if err != nil {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	needs, unreadable := inference.NeedsOf(pod)
+	unreadable = append(unreadable, inference.UnknownKeys(pod.Annotations)...)
+	if len(unreadable) > 0 {
+		p.passOver(pod, strings.Join(unreadable, "; "))
 	}
 	made := &podNeeds{Needs: needs, hasLimit: needs.HasLimit() && p.limitsLatency()}
 	if !made.hasLimit && !needs.HasDevices() {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	if made.hasLimit {
-		p.limited.put(pod)
-		if p.telemetry != nil {
-			if current := p.telemetry.current.Load(); current != nil {
-				made.readings = current.readings
-			}
-		}
+	if made.hasLimit && p.telemetry != nil {
+		made.readings = p.telemetry.known()
 	}
 	state.Write(needsKey, made)
 	return nil, nil
@@ -97,11 +96,18 @@ func (p *Longshore) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		}
 	}
 	if needs.hasLimit {
+		reason := ""
 		switch needs.Latency(node.Node(), needs.readings) {
 		case inference.BeyondLimit:
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, beyondLimit)
+			reason = beyondLimit
 		case inference.NotMeasured:
-			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, notMeasured)
+			if p.arguments.OnMissingReadings == waitForReadings {
+				reason = notMeasured
+			}
+		}
+		if reason != "" {
+			needs.isTooFar.Do(func() { p.limited.put(pod) })
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, reason)
 		}
 	}
 	return nil
@@ -140,12 +146,10 @@ func podMayHelp(_ klog.Logger, pod *v1.Pod, old, now any) (fwk.QueueingHint, err
 		}
 		return fwk.QueueSkip, nil // GPUs are given back by going
 	}
-	needs, err := inference.NeedsOf(pod)
-	if err != nil || !needs.HasDevices() {
+	if needs, _ := inference.NeedsOf(pod); !needs.HasDevices() {
 		return fwk.QueueSkip, nil
 	}
-	left, err := inference.NeedsOf(before)
-	if err == nil && !left.HasDevices() && before.Annotations[inference.DevicesAnnotation] == "" {
+	if left, _ := inference.NeedsOf(before); !left.HasDevices() && before.Annotations[inference.DevicesAnnotation] == "" {
 		return fwk.QueueSkip, nil
 	}
 	return fwk.Queue, nil
@@ -166,19 +170,25 @@ func nodeMayHelp(_ klog.Logger, _ *v1.Pod, old, now any) (fwk.QueueingHint, erro
 	return fwk.Queue, nil
 }
 
-// pollReadings takes up new readings, and has the pods with hard limits that wait looked at again.
+// pollReadings takes up new readings, and has the pods looked at again that they may help.
 func (p *Longshore) pollReadings(logger klog.Logger) {
-	before := p.telemetry.current.Load()
+	before := p.telemetry.known()
 	p.telemetry.poll()
-	if p.telemetry.current.Load() == before {
+	now := p.telemetry.known()
+	if now.Equal(before) {
 		return
 	}
-	if pods := p.limited.all(); len(pods) > 0 {
+	pods := p.limited.all()
+	maps.DeleteFunc(pods, func(_ string, pod *v1.Pod) bool {
+		needs, _ := inference.NeedsOf(pod)
+		return !needs.MayBeNearer(before, now, p.arguments.OnMissingReadings == placeWithoutReadings)
+	})
+	if len(pods) > 0 {
 		p.handle.Activate(logger, pods)
 	}
 }
 
-// waiting knows pods with hard latency limits that have no node yet.
+// waiting knows pods that were kept off nodes by their hard latency limits, and have no node yet.
 type waiting struct {
 	mutex sync.Mutex
 	pods  map[string]*v1.Pod

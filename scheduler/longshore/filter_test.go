@@ -49,11 +49,13 @@ func TestFilter(t *testing.T) {
 	eight := notes{"longshore.dev/gpu-count": "8", "longshore.dev/gpu-model": "T4"}
 	one := notes{"longshore.dev/gpu-count": "1"}
 	half := notes{"longshore.dev/gpu-milli": "500"}
-	within := notes{"latencyHardConstraint": "30"}
+	within := notes{"longshore.dev/latency-hard-limit-ms": "30"}
+	wait := func(a *Arguments) { a.OnMissingReadings = waitForReadings }
 	tests := map[string]struct {
 		pod, node notes
 		pods      []*v1.Pod
 		policy    func(*policy)
+		arguments change
 		wantCode  fwk.Code
 		wantText  string
 	}{
@@ -66,17 +68,23 @@ func TestFilter(t *testing.T) {
 		"no devices at all":         {pod: half, wantCode: fwk.UnschedulableAndUnresolvable, wantText: noDevices},
 		"taken by another":          {pod: half, node: one, pods: []*v1.Pod{onNode("a", "n", notes{"longshore.dev/gpu-milli": "501"})}, wantCode: fwk.Unschedulable, wantText: noDevices},
 		"shared with another":       {pod: half, node: one, pods: []*v1.Pod{onNode("a", "n", half)}},
-		"no request":                {pod: notes{"longshore.dev/gpu-count": "many"}, node: eight, wantCode: fwk.UnschedulableAndUnresolvable, wantText: "are no request for GPUs"},
+		"no request":                {pod: notes{"longshore.dev/gpu-count": "many"}, node: eight, wantCode: fwk.Skip},
 		"near enough":               {pod: within, node: notes{"longshore.dev/latency-ms": "30"}},
 		"too far":                   {pod: within, node: notes{"longshore.dev/latency-ms": "30.1"}, wantCode: fwk.UnschedulableAndUnresolvable, wantText: beyondLimit},
-		"nobody has measured":       {pod: within, wantCode: fwk.UnschedulableAndUnresolvable, wantText: notMeasured},
-		"no limit":                  {pod: notes{"latencyHardConstraint": "soon"}, wantCode: fwk.UnschedulableAndUnresolvable, wantText: "expected a number"},
+		"nobody has measured":       {pod: within},
+		"nobody has, and it waits":  {pod: within, arguments: wait, wantCode: fwk.UnschedulableAndUnresolvable, wantText: notMeasured},
+		"known, where others wait":  {pod: within, arguments: wait, node: notes{"longshore.dev/latency-ms": "30"}},
+		"no limit":                  {pod: notes{"latencyHardConstraint": "soon"}, wantCode: fwk.Skip},
+		"the thesis' name":          {pod: notes{"latencyHardConstraint": "30"}, node: notes{"longshore.dev/latency-ms": "30.1"}, wantCode: fwk.UnschedulableAndUnresolvable, wantText: beyondLimit},
 		"trained without limits":    {pod: within, policy: func(p *policy) { p.ignoresLimits = true }, wantCode: fwk.Skip},
 		"a soft limit is no filter": {pod: notes{"latencySoftConstraint": "1"}, wantCode: fwk.Skip},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
+			if test.arguments != nil {
+				test.arguments(&f.plugin.arguments)
+			}
 			if test.policy != nil {
 				test.policy(f.plugin.models.current.Load())
 			}
@@ -115,10 +123,9 @@ func (a *activated) Activate(_ klog.Logger, pods map[string]*v1.Pod) { a.pods = 
 
 func TestReadingsOfTheFileLimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "readings.yaml")
-	f := newFixture(t, func(a *Arguments) { a.ReadingsFile = file })
-	handle := &activated{Handle: f.plugin.handle}
-	f.plugin.handle = handle
-	pod := noted(newPod("new"), notes{"latencyHardConstraint": "30"})
+	f := newFixture(t, func(a *Arguments) { a.ReadingsFile, a.OnMissingReadings = file, waitForReadings })
+	f.plugin.handle = &activated{Handle: f.plugin.handle}
+	pod := noted(newPod("new"), notes{"longshore.dev/latency-hard-limit-ms": "30"})
 	node := gpuNode("n", notes{"longshore.dev/latency-ms": "10"})
 	tests := []struct {
 		content  string
@@ -131,25 +138,85 @@ func TestReadingsOfTheFileLimit(t *testing.T) {
 	}
 	for i, test := range tests {
 		writeAt(t, file, test.content, f.clock.Now().Add(time.Duration(i)*time.Second))
-		handle.pods = nil
 		f.plugin.pollReadings(klog.Background())
 		if status := f.filtered(t, pod, node); status.Code() != test.wantCode {
 			t.Errorf("%s: got %v, expected %v", test.content, status, test.wantCode)
 		}
 	}
+}
+
+// TestReadingsThatMayHelp has a pod wait for a node nearer than 30 ms, beside one that no node is too far for.
+func TestReadingsThatMayHelp(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "readings.yaml")
+	f := newFixture(t, func(a *Arguments) { a.ReadingsFile = file })
+	handle := &activated{Handle: f.plugin.handle}
+	f.plugin.handle = handle
+	limited := noted(newPod("new"), notes{"longshore.dev/latency-hard-limit-ms": "30"})
+	patient := noted(st.MakePod().Name("patient").UID("patient").Obj(), notes{"longshore.dev/latency-hard-limit-ms": "1000"})
+	seconds := 0
+	measure := func(content string) map[string]*v1.Pod {
+		seconds++
+		writeAt(t, file, content, f.clock.Now().Add(time.Duration(seconds)*time.Second))
+		handle.pods = nil
+		f.plugin.pollReadings(klog.Background())
+		return handle.pods
+	}
+	measure("nodes: {\"n\": {latency_ms: 50}}")
+	f.filtered(t, limited, gpuNode("n", nil))
+	f.filtered(t, patient, gpuNode("n", nil))
+	if got := measure("nodes: {\"n\": {latency_ms: 40}}"); got != nil {
+		t.Errorf("nearer, and still too far: got %v, expected nobody", got)
+	}
+	if got := measure("nodes: {\"n\": {latency_ms: 20}}"); len(got) != 1 || got[string(limited.UID)] == nil {
+		t.Errorf("near enough: got %v, expected the pod that was kept off", got)
+	}
+	if got := measure("nodes: {\"n\": {latency_ms: 20}}"); got != nil {
+		t.Errorf("the same: got %v, expected nobody", got)
+	}
+	measure("nodes: {\"n\": {latency_ms: 50}}")
+	f.plugin.limited.drop(limited)
+	if got := measure("nodes: {\"n\": {latency_ms: 2}}"); got != nil {
+		t.Errorf("got %v, expected nobody: the pod has its node", got)
+	}
+}
+
+// TestStaleReadingsKeepNobodyPending has the readings run out while a pod with a hard limit waits.
+func TestStaleReadingsKeepNobodyPending(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "readings.yaml")
+	f := newFixture(t, func(a *Arguments) { a.ReadingsFile = file })
+	handle := &activated{Handle: f.plugin.handle}
+	f.plugin.handle = handle
+	pod := noted(newPod("new"), notes{"longshore.dev/latency-hard-limit-ms": "30"})
+	writeAt(t, file, "nodes: {\"n\": {latency_ms: 50}}", f.clock.Now())
+	f.plugin.pollReadings(klog.Background())
+	if status := f.filtered(t, pod, gpuNode("n", nil)); status.Message() != beyondLimit {
+		t.Fatalf("got %v, expected that the node is too far", status)
+	}
+	f.clock.Step(2 * f.plugin.arguments.ReadingsMaxAge.Duration)
+	f.plugin.pollReadings(klog.Background())
 	if len(handle.pods) != 1 {
-		t.Errorf("got %v, expected that new readings have the waiting pod looked at again", handle.pods)
+		t.Errorf("got %v, expected that the pod is looked at again", handle.pods)
 	}
-	handle.pods = nil
-	f.plugin.pollReadings(klog.Background())
-	if handle.pods != nil {
-		t.Error("the same readings are no reason to look again")
+	if status := f.filtered(t, pod, gpuNode("n", nil)); !status.IsSuccess() {
+		t.Errorf("got %v, expected that a node of unknown latency may take it", status)
 	}
-	f.plugin.limited.drop(pod)
-	writeAt(t, file, "nodes: {\"n\": {latency_ms: 2}}", f.clock.Now())
-	f.plugin.pollReadings(klog.Background())
-	if len(handle.pods) != 0 {
-		t.Errorf("got %v, expected none: the pod has its node", handle.pods)
+}
+
+// TestAnnotationsThatCannotBeRead has one looked at three times: once it is said, and again when it is another one.
+func TestAnnotationsThatCannotBeRead(t *testing.T) {
+	f := newFixture(t)
+	wrong := noted(newPod("new"), notes{"longshore.dev/latency-hard-limit-ms": "30ms"})
+	f.filtered(t, wrong, gpuNode("n", nil))
+	if got := f.said(); !strings.Contains(got, EventAnnotationIgnored) || !strings.Contains(got, "got `30ms`") {
+		t.Errorf("got %q, expected %s with the text", got, EventAnnotationIgnored)
+	}
+	f.filtered(t, wrong, gpuNode("n", nil))
+	if got := f.said(); got != "" {
+		t.Errorf("the same again: got %q, expected no event", got)
+	}
+	f.filtered(t, noted(newPod("new"), notes{"longshore.dev/gpu-count": "many"}), gpuNode("n", nil))
+	if got := f.said(); !strings.Contains(got, "are no request for GPUs") {
+		t.Errorf("another one: got %q, expected an event", got)
 	}
 }
 
@@ -157,7 +224,7 @@ func TestLimitsCountWithoutAPolicy(t *testing.T) {
 	f := newFixture(t)
 	f.plugin.models.current.Store(nil)
 	pod := noted(newPod("new"), notes{"latencyHardConstraint": "30"})
-	if status := f.filtered(t, pod, gpuNode("n", nil)); status.Code() != fwk.UnschedulableAndUnresolvable {
+	if status := f.filtered(t, pod, gpuNode("n", notes{"longshore.dev/latency-ms": "31"})); status.Message() != beyondLimit {
 		t.Errorf("got %v, expected that the promise to the pod is kept", status)
 	}
 }
@@ -165,10 +232,11 @@ func TestLimitsCountWithoutAPolicy(t *testing.T) {
 func TestGonePodsAreForgotten(t *testing.T) {
 	f := newFixture(t)
 	pod := noted(newPod("new"), notes{"latencyHardConstraint": "30"})
-	f.plugin.held.Put(pod.UID, "0")
+	f.plugin.held.Put(pod, "node-0", "0")
 	f.plugin.limited.put(pod)
+	f.plugin.passedOver.isNews(pod.UID, "it")
 	f.plugin.forget(cache.DeletedFinalStateUnknown{Obj: pod})
-	if f.plugin.held.Get(pod.UID) != "" || len(f.plugin.limited.all()) != 0 {
+	if f.plugin.held.Get(pod.UID) != "" || len(f.plugin.limited.all())+len(f.plugin.passedOver.texts) != 0 {
 		t.Error("got something, expected that nothing is kept of a pod that is gone")
 	}
 }

@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
@@ -22,6 +24,8 @@ import (
 // scorer is what the plugin asks for scores: inference.Scorer, or a test's.
 type scorer interface {
 	Score(ctx context.Context, pod *v1.Pod, all, feasible []fwk.NodeInfo, readings inference.Readings, out []float32) error
+	// Distrust says that a node may have changed without a new generation.
+	Distrust(node string)
 }
 
 // policy is a model that can score, and what the plugin has to know about it.
@@ -35,6 +39,8 @@ type policy struct {
 	needsReadings bool
 	ignoresLimits bool // hard latency limits do not count
 	tieTolerance  float32
+	// checkSize returns why it cannot rank so many nodes; nil = it can.
+	checkSize func(numNodes int) *inference.Problem
 	// isProven says that it has scored a pod.
 	isProven atomic.Bool
 }
@@ -147,8 +153,9 @@ func refusalReason(err error) inference.Reason {
 	return inference.BadBundle
 }
 
-// takeBack gives up a policy whose first scores were no numbers, in favour of the one before it.
-func (m *models) takeBack(bad *policy, reason error) {
+// takeBack gives up a policy, one whose first scores are no numbers or over which kube-scheduler died, in favour of the
+// one before it.
+func (m *models) takeBack(bad *policy, reason inference.Reason, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.current.Load() != bad {
@@ -156,24 +163,25 @@ func (m *models) takeBack(bad *policy, reason error) {
 	}
 	m.replace(m.previous)
 	m.previous = nil
-	m.fail(inference.NotFinite, fmt.Errorf("%s: %w", noNumbers(bad), reason))
+	m.fail(reason, err)
 }
 
-func noNumbers(bad *policy) string {
-	return fmt.Sprintf("the first scores of %s (%.12s) are no numbers", bad.name, bad.sha256)
+// noNumbers says what is wrong with a policy whose scores are not finite.
+func noNumbers(bad *policy, reason error) error {
+	return fmt.Errorf("the first scores of %s (%.12s) are no numbers: %w", bad.name, bad.sha256, reason)
 }
 
 // replace makes a policy the current one, none where it is nil.
 func (m *models) replace(next *policy) {
 	before := m.current.Swap(next)
 	if before != nil {
-		m.metrics.models.WithLabelValues(before.name, before.version, before.sha256).Dec()
+		m.metrics.models(before.name, before.version, before.sha256).Dec()
 		if before.isProven.Load() {
 			m.previous = before
 		}
 	}
 	if next != nil {
-		m.metrics.models.WithLabelValues(next.name, next.version, next.sha256).Inc()
+		m.metrics.models(next.name, next.version, next.sha256).Inc()
 		m.logger.Info("A policy is in use", "name", next.name, "version", next.version, "sha256", next.sha256)
 	}
 }
@@ -235,19 +243,32 @@ func loadBundle(handle fwk.Handle, arguments Arguments, options ...inference.Opt
 		return nil, err
 	}
 	parallelizer := recoveringParallelizer{handle.Parallelizer()}
+	nodes := handle.SharedInformerFactory().Core().V1().Nodes().Lister() // empty at the start: then the first ranking looks
 	return func(folder string) (*policy, error) {
 		model, err := inference.LoadPreferring(folder, arguments.Preference)
 		if err != nil {
 			return nil, err
 		}
 		made := &policy{needsReadings: model.NeedsReadings(), tieTolerance: model.TieTolerance()}
+		made.name, made.version, made.sha256 = model.Info()
+		if digests := arguments.ModelDigests; len(digests) > 0 && !slices.Contains(digests, "sha256:"+made.sha256) {
+			return nil, fmt.Errorf("%s: got a policy.json with the SHA-256 %s, expected one of args.modelDigests", folder, made.sha256)
+		}
+		mostNodes := model.MostNodes(arguments.Deadline.Duration, arguments.MemoryLimit.Value())
+		known, err := nodes.List(labels.Everything())
+		if err != nil {
+			return nil, err
+		}
+		if problem := model.CheckSize(len(known), mostNodes); problem != nil {
+			return nil, problem
+		}
+		made.checkSize = func(numNodes int) *inference.Problem { return model.CheckSize(numNodes, mostNodes) }
 		made.ignoresLimits = !model.LimitsLatency()
 		made.newScorer = func() scorer {
 			within, outside := inference.Within(contextObjects), inference.MaxOutside(float32(arguments.EnvelopeTolerance))
 			return inference.NewScorer(model, parallelizer, append(options, within, outside)...)
 		}
 		made.scorer = made.newScorer()
-		made.name, made.version, made.sha256 = model.Info()
 		return made, nil
 	}, nil
 }

@@ -1,7 +1,9 @@
 package longshore
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +34,7 @@ func writeBundle(t testing.TB, folder, text string) {
 
 func makeModels(t testing.TB) *models {
 	t.Helper()
-	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register)
+	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register, "longshore")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func (m *models) sha256() string {
 
 func (m *models) inUse(t testing.TB, sha256 string) float64 {
 	t.Helper()
-	value, err := testutil.GetGaugeMetricValue(m.metrics.models.WithLabelValues("", "", sha256))
+	value, err := testutil.GetGaugeMetricValue(m.metrics.models("", "", sha256))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +147,7 @@ func TestNewModelIsTakenBack(t *testing.T) {
 	m.current.Load().isProven.Store(true)
 	writeBundle(t, m.folder, "NaN weights")
 	m.poll()
-	m.takeBack(m.current.Load(), errors.New("node-1: NaN"))
+	m.takeBack(m.current.Load(), inference.NotFinite, noNumbers(m.current.Load(), errors.New("node-1: NaN")))
 	m.poll()
 	if m.sha256() != "good" || m.problem.Load().reason != inference.NotFinite {
 		t.Errorf("got %q and %v, expected the model before", m.sha256(), m.problem.Load())
@@ -161,7 +163,7 @@ func TestFirstModelIsTakenBack(t *testing.T) {
 	m := makeModels(t)
 	writeBundle(t, m.folder, "NaN weights")
 	m.poll()
-	m.takeBack(m.current.Load(), errors.New("node-1: NaN"))
+	m.takeBack(m.current.Load(), inference.NotFinite, noNumbers(m.current.Load(), errors.New("node-1: NaN")))
 	if m.current.Load() != nil || m.problem.Load().reason != inference.NotFinite {
 		t.Errorf("got %q and %v, expected none and the reason", m.sha256(), m.problem.Load())
 	}
@@ -196,7 +198,7 @@ func TestADiskThatHangsDoesNotHoldUpPods(t *testing.T) {
 	done := make(chan struct{})
 	go func() { m.poll(); close(done) }()
 	<-isHanging
-	m.takeBack(bad, errors.New("node-1: NaN"))
+	m.takeBack(bad, inference.NotFinite, noNumbers(bad, errors.New("node-1: NaN")))
 	if m.current.Load() != nil {
 		t.Errorf("got %q, expected none", m.sha256())
 	}
@@ -223,6 +225,36 @@ func TestThePreferenceReachesTheBundle(t *testing.T) {
 			_, err = load("../../contract/bundles/kinds")
 			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, expected %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestOnlyBundlesThatAreNamedAreUsed(t *testing.T) {
+	f := newFixture(t)
+	const folder = "../../contract/bundles/kinds"
+	text, err := os.ReadFile(folder + "/policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := fmt.Sprintf("sha256:%x", sha256.Sum256(text))
+	another := "sha256:" + strings.Repeat("0", 64)
+	for name, test := range map[string]struct {
+		digests []string
+		isTaken bool
+	}{
+		"none named":   {nil, true},
+		"this one":     {[]string{another, own}, true},
+		"only another": {[]string{another}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			load, err := loadBundle(f.framework, Arguments{ModelDigests: test.digests})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = load(folder)
+			if (err == nil) != test.isTaken || (err != nil && !strings.Contains(err.Error(), own[7:]+", expected one of args.modelDigests")) {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

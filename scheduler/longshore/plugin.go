@@ -2,8 +2,8 @@
 // not have what longshore's own annotations ask for.
 //
 // All ranking is done once per pod, in PreScore; Score only reads. Neither ever returns an error, as either would reject
-// the pod: whatever goes wrong, upstream's own scores are used instead, and a metric and an event say why. Models,
-// readings and the decision log are served in the background, never on the scheduling path.
+// the pod: whatever goes wrong, the profile's other score plugins decide as they would without longshore, and a metric
+// and an event say why. Models, readings and the decision log are served in the background, never on the scheduling path.
 package longshore
 
 import (
@@ -41,19 +41,21 @@ var (
 
 // Longshore ranks nodes by a policy. One instance serves one profile.
 type Longshore struct {
-	arguments Arguments
-	snapshot  fwk.SharedLister
-	clock     clock.PassiveClock
-	metrics   *pluginMetrics
-	announcer *announcer
-	models    *models
-	telemetry *telemetry // nil = nothing is measured
-	ring      *ring      // nil = decisions are not logged
-	stock     *stock
-	delay     time.Duration
-	handle    fwk.Handle
-	held      *inference.Held // GPUs that pods were given
-	limited   waiting
+	arguments  Arguments
+	snapshot   fwk.SharedLister
+	clock      clock.PassiveClock
+	metrics    *pluginMetrics
+	announcer  *announcer
+	models     *models
+	trials     *trials
+	health     *health
+	telemetry  *telemetry // nil = nothing is measured
+	ring       *ring      // nil = decisions are not logged
+	delay      time.Duration
+	handle     fwk.Handle
+	held       *inference.Held // GPUs that pods were given
+	limited    waiting
+	passedOver told
 
 	// mutex guards what is kept from pod to pod. kube-scheduler scores one pod at a time, so that it never waits.
 	mutex   sync.Mutex
@@ -63,7 +65,6 @@ type Longshore struct {
 	// numRankings counts what the policy was asked for.
 	numRankings uint64
 	learned     []float32
-	totals      []float32
 	nodeIndex   *inference.NodeIndex
 	ranks       []int32 // of the index's nodes by their names
 	places      []int32 // of the pod's nodes in the index
@@ -90,11 +91,7 @@ func newPlugin(
 	clock clock.WithTicker,
 ) (*Longshore, error) {
 	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
-	metrics, err := newPluginMetrics(register)
-	if err != nil {
-		return nil, err
-	}
-	stock, err := newStock(ctx, handle, recoveringParallelizer{handle.Parallelizer()}, arguments.StockPluginConfig)
+	metrics, err := newPluginMetrics(register, handle.ProfileName())
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +106,8 @@ func newPlugin(
 		metrics:   metrics,
 		announcer: newAnnouncer(handle.EventRecorder(), clock, arguments.EventInterval.Duration),
 		models:    newModels(arguments, load, metrics, logger, clock),
-		stock:     stock,
+		trials:    newTrials(arguments.StateFolder, handle.ProfileName(), logger),
+		health:    newHealth(handle.SharedInformerFactory(), metrics, clock),
 		delay:     delay,
 		handle:    handle,
 		held:      held,
@@ -132,14 +130,14 @@ func newPlugin(
 // start reads the model and the readings, so that the first pod has them, and follows them in the background. A disk
 // that does not answer holds up the start for a while, but not for ever.
 func (p *Longshore) start(ctx context.Context, logger klog.Logger, clock clock.WithTicker) {
-	polls := []func(){func() { p.models.update(ctx) }}
+	polls := []func(){func() { p.models.update(ctx) }, p.health.poll}
 	if p.telemetry != nil {
 		polls = append(polls, func() { p.pollReadings(logger) })
 	}
 	followAll(ctx, logger, clock, longestStart, polls...)
 	if p.arguments.DecisionLog != "" {
 		p.ring = newRing(ringSize)
-		log := &decisionLog{ring: p.ring, send: newSend(p.arguments.DecisionLog), metrics: p.metrics, clock: clock, logger: logger}
+		log := &decisionLog{ring: p.ring, send: newSend(p.arguments), metrics: p.metrics, clock: clock, logger: logger}
 		go guarded(logger, func() { log.run(ctx) })
 	}
 }
@@ -183,25 +181,21 @@ func guarded(logger klog.Logger, work func()) {
 // Name returns the plugin's name.
 func (p *Longshore) Name() string { return Name }
 
-// PreScore ranks all nodes that the pod fits on. It always succeeds.
+// PreScore has the policy rank all nodes that the pod fits on; where it does not, Score is skipped. It never fails.
 func (p *Longshore) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	if scores := p.rank(ctx, state, pod, nodes); scores != nil {
-		state.Write(stateKey, scores)
+	if !p.decide(ctx, state, pod, nodes) {
+		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
 }
 
 // Score returns what PreScore found for the node; 0 for all where it found nothing.
 func (p *Longshore) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
-	data, err := state.Read(stateKey)
-	if err != nil {
+	found := verdictIn(state)
+	if found == nil || found.scores == nil {
 		return 0, nil
 	}
-	scores, ok := data.(*nodeScores)
-	if !ok {
-		return 0, nil
-	}
-	return scores.of(node.Node().Name), nil
+	return found.scores.of(node.Node().Name), nil
 }
 
 // ScoreExtensions returns nil: the scores are from 0 to 100 already.
@@ -209,18 +203,39 @@ func (p *Longshore) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
 // SignPod refuses while a policy ranks, so that kube-scheduler does not reuse one pod's ranking for the next: a placement
 // changes the pooled context, and with it every node's score. In shadow nothing of ours counts, and without a policy
-// upstream's scores do, so that pods are alike where they are alike for those.
-func (p *Longshore) SignPod(ctx context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+// only what the profile's other plugins sign, so that batching stays as it was.
+func (p *Longshore) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if p.arguments.Shadow {
 		return nil, nil
 	}
 	if p.models.current.Load() != nil {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "scores depend on all nodes")
 	}
-	if needs, err := inference.NeedsOf(pod); err != nil || needs.HasLimit() || needs.HasDevices() {
+	if needs, _ := inference.NeedsOf(pod); needs.HasLimit() || needs.HasDevices() {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the pod has needs that only longshore reads")
 	}
-	return p.stock.sign(ctx, pod)
+	return nil, nil
+}
+
+// verdict is what came of asking the policy about one pod, in the state of its scheduling cycle.
+type verdict struct {
+	// scores are nil where the policy does not rank.
+	scores *nodeScores
+	// pending is what the decision log gets once the pod has its node; nil = nothing more is to be logged.
+	pending *decision
+}
+
+// Clone returns the same verdict: it is not written to after PreScore.
+func (v *verdict) Clone() fwk.StateData { return v }
+
+// verdictIn returns what came of it; nil = the policy was not asked in this cycle.
+func verdictIn(state fwk.CycleState) *verdict {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil
+	}
+	found, _ := data.(*verdict)
+	return found
 }
 
 // nodeScores are one pod's scores. The places are shared by many pods and never written to.
@@ -228,9 +243,6 @@ type nodeScores struct {
 	places map[string]int32
 	scores []int8
 }
-
-// Clone returns the same scores: they are not written to after PreScore.
-func (s *nodeScores) Clone() fwk.StateData { return s }
 
 func (s *nodeScores) of(node string) int64 {
 	place, ok := s.places[node]

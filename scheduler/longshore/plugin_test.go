@@ -2,7 +2,7 @@ package longshore
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -24,11 +25,11 @@ func TestConfigurationFiles(t *testing.T) {
 		names.TaintToleration, names.NodeAffinity, names.NodeResourcesFit, names.VolumeBinding, names.PodTopologySpread,
 		names.InterPodAffinity, names.DynamicResources, names.NodeResourcesBalancedAllocation, names.ImageLocality,
 	}
-	own := []string{Name}
-	tests := map[string]map[string]struct{ preScore, score []string }{
-		"profile-plugin.yaml":  {"default-scheduler": {nil, stockNames}, "longshore": {own, own}},
-		"profile-replace.yaml": {"default-scheduler": {own, own}},
-		"profile-shadow.yaml":  {"default-scheduler": {nil, append(append([]string{}, stockNames...), Name)}},
+	withOurs := append(slices.Clone(stockNames), Name)
+	tests := map[string]map[string][]string{
+		"profile-plugin.yaml":  {"default-scheduler": stockNames, "longshore": withOurs},
+		"profile-replace.yaml": {"default-scheduler": withOurs},
+		"profile-shadow.yaml":  {"default-scheduler": stockNames},
 	}
 	for file, wanted := range tests {
 		t.Run(file, func(t *testing.T) {
@@ -45,14 +46,14 @@ func TestConfigurationFiles(t *testing.T) {
 				}
 				want := wanted[profile.SchedulerName]
 				enabled := f.harness.framework(t, f.ctx, profile, create).ListPlugins()
-				if got := namesOf(enabled.Score.Enabled); !sameNames(got, want.score) {
-					t.Errorf("%s: got the score plugins %v, expected %v", profile.SchedulerName, got, want.score)
-				}
-				if got := namesOf(enabled.PreScore.Enabled); want.preScore != nil && !sameNames(got, want.preScore) {
-					t.Errorf("%s: got the preScore plugins %v, expected %v", profile.SchedulerName, got, want.preScore)
+				if got := namesOf(enabled.Score.Enabled); !sameNames(got, want) {
+					t.Errorf("%s: got the score plugins %v, expected %v", profile.SchedulerName, got, want)
 				}
 				if arguments == nil {
 					continue // a profile without Longshore
+				}
+				if got := namesOf(enabled.PreScore.Enabled); !slices.Contains(got, Name) {
+					t.Errorf("%s: got the preScore plugins %v, expected %s among them", profile.SchedulerName, got, Name)
 				}
 				if _, err := decodeArguments(arguments); err != nil {
 					t.Errorf("%s: %v", profile.SchedulerName, err)
@@ -64,8 +65,8 @@ func TestConfigurationFiles(t *testing.T) {
 				if got := namesOf(enabled.Bind.Enabled); (got[0] == Name) != isActing || got[len(got)-1] != names.DefaultBinder {
 					t.Errorf("%s: got the bind plugins %v", profile.SchedulerName, got)
 				}
-				if percentage := profile.PercentageOfNodesToScore; percentage == nil || *percentage != 100 {
-					t.Errorf("%s: got %v percent of the nodes, expected 100", profile.SchedulerName, percentage)
+				if percentage := profile.PercentageOfNodesToScore; percentage != nil {
+					t.Errorf("%s: got %d percent of the nodes, expected upstream's sample", profile.SchedulerName, *percentage)
 				}
 			}
 		})
@@ -85,9 +86,9 @@ func sameNames(got, want []string) bool {
 }
 
 func TestNewRefusesWrongArguments(t *testing.T) {
-	_, err := New(t.Context(), &runtime.Unknown{Raw: []byte(`{"mixWeight": 7}`)}, nil)
-	if err == nil || !strings.Contains(err.Error(), "mixWeight") {
-		t.Errorf("got %v, expected an error that names mixWeight", err)
+	_, err := New(t.Context(), &runtime.Unknown{Raw: []byte(`{"envelopeTolerance": 7}`)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "envelopeTolerance") {
+		t.Errorf("got %v, expected an error that names envelopeTolerance", err)
 	}
 }
 
@@ -118,35 +119,34 @@ func TestTwoProfiles(t *testing.T) {
 	}
 }
 
-func TestMetricsAreRegisteredOnce(t *testing.T) {
+func TestMetricsOfProfilesAreToldApart(t *testing.T) {
 	registry := metrics.NewKubeRegistry()
-	first, err := newPluginMetrics(registry.Register)
-	if err != nil {
-		t.Fatal(err)
+	for _, profile := range []string{"default-scheduler", "longshore", "longshore"} {
+		made, err := newPluginMetrics(registry.Register, profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made.fallbacks("nan").Inc()
 	}
-	second, err := newPluginMetrics(registry.Register)
-	if err != nil || first.fallbacks != second.fallbacks || first.duration != second.duration {
-		t.Errorf("got other metrics for the second profile (%v), expected the same", err)
-	}
-	second.fallbacks.WithLabelValues("nan").Inc()
-	found, err := registry.Gather()
-	if err != nil || !strings.Contains(fmt.Sprint(found), "longshore_fallback_total") {
-		t.Errorf("got %v (%v)", found, err)
+	want := `
+		# HELP longshore_fallback_total [ALPHA] Decisions that the policy did not make, by the reason.
+		# TYPE longshore_fallback_total counter
+		longshore_fallback_total{profile="default-scheduler",reason="nan"} 1
+		longshore_fallback_total{profile="longshore",reason="nan"} 2
+	`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "longshore_fallback_total"); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestSignPod(t *testing.T) {
-	// With the default constraints upstream's own spreading does not sign.
-	f := newFixture(t, func(a *Arguments) {
-		a.StockPluginConfig = []byte(`[{"name": "PodTopologySpread", "args": {"defaultingType": "List"}}]`)
-	})
+	f := newFixture(t)
 	if _, status := f.plugin.SignPod(f.ctx, newPod("new")); status.Code() != fwk.Unschedulable {
 		t.Errorf("a policy ranks: got %v, expected Unschedulable: the ranking of one pod is not that of the next", status)
 	}
 	f.plugin.models.current.Store(nil)
-	plain, status := f.plugin.SignPod(f.ctx, newPod("new"))
-	if !status.IsSuccess() || len(plain) == 0 {
-		t.Errorf("no policy: got %v (%v), expected what upstream's scores depend on", plain, status)
+	if own, status := f.plugin.SignPod(f.ctx, newPod("new")); !status.IsSuccess() || len(own) != 0 {
+		t.Errorf("no policy: got %v (%v), expected that only the other plugins say what they depend on", own, status)
 	}
 	if _, status := f.plugin.SignPod(f.ctx, noted(newPod("new"), notes{"longshore.dev/gpu-count": "1"})); status.Code() != fwk.Unschedulable {
 		t.Errorf("a pod with GPUs: got %v, expected Unschedulable: each takes other devices", status)
@@ -179,7 +179,7 @@ func TestScoreOfAnUnknownNodeIsNoError(t *testing.T) {
 	info := infosNamed("stranger")[0]
 	for name, state := range map[string]*framework.CycleState{"no ranking": framework.NewCycleState(), "ranked": framework.NewCycleState()} {
 		if name == "ranked" {
-			state.Write(stateKey, &nodeScores{map[string]int32{"node-0": 0}, []int8{100}})
+			state.Write(stateKey, &verdict{scores: &nodeScores{map[string]int32{"node-0": 0}, []int8{100}}})
 		}
 		if score, status := f.plugin.Score(t.Context(), state, &v1.Pod{}, info); score != 0 || !status.IsSuccess() {
 			t.Errorf("%s: got %d and %v, expected 0 and success", name, score, status)

@@ -14,15 +14,13 @@ import (
 	"longshore.dev/scheduler/inference"
 )
 
-// Reasons to use upstream's scores, beside those of inference.
+// Reasons to leave a pod to the profile's other score plugins, beside those of inference.
 const (
 	circuitOpen   inference.Reason = "circuit-open"
 	staleReadings inference.Reason = "stale-readings"
 	modelMissing  inference.Reason = "model-missing"
 	panicked      inference.Reason = "panic"
 	otherError    inference.Reason = "error"
-	// stockError: a plugin of upstream's failed too; its score counts nothing.
-	stockError inference.Reason = "stock-error"
 )
 
 // A cold ranking may take so many times the deadline, but not longer than the second.
@@ -35,54 +33,66 @@ const (
 // to let it take the core away, if others wait for it; without such a call it mostly leaves the core until its next tick.
 const rankingsPerSample = 32
 
-// stockPolicy is what the decision log calls upstream's scores, as `longshore list policies` does.
-const stockPolicy = "kube-default"
+// stockPolicy is what the decision log calls the profile's other score plugins.
+const stockPolicy = "kube-scheduler"
 
-// rank returns the scores of the nodes; nil = all the same, as in shadow, or when nothing at all could be had.
-func (p *Longshore) rank(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (scores *nodeScores) {
-	if len(nodes) == 0 {
-		return nil
+// decide says whether the policy ranks the nodes of a pod. It is asked once in a cycle; the answer is in the state.
+func (p *Longshore) decide(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) bool {
+	found := verdictIn(state)
+	if found == nil {
+		found = p.ask(ctx, pod, nodes)
+		state.Write(stateKey, found)
 	}
+	return found.scores != nil
+}
+
+// willRank says whether the next pod is one for the policy, as far as that can be known before it is looked at.
+func (p *Longshore) willRank() bool {
+	if p.arguments.Shadow || p.models.current.Load() == nil {
+		return false
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.models.current.Load() != p.last || !p.circuit.isOpen()
+}
+
+// ask has the policy rank the nodes. A panic anywhere means that it does not.
+func (p *Longshore) ask(ctx context.Context, pod *v1.Pod, nodes []fwk.NodeInfo) (found *verdict) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	defer func() {
 		if value := recover(); value != nil {
-			p.metrics.fallbacks.WithLabelValues(string(panicked)).Inc()
+			p.metrics.fallbacks(string(panicked)).Inc()
 			klog.FromContext(ctx).Error(fmt.Errorf("%v", value), "Ranking failed", "pod", klog.KObj(pod), "stack", string(debug.Stack()))
-			scores = p.stockAlone(ctx, state, pod, nodes)
+			p.nodeIndex, p.ranks = inference.NewNodeIndex(nil), nil // made anew for the next pod
+			found = &verdict{}
 		}
 	}()
+	found = &verdict{}
+	if len(nodes) == 0 {
+		return found
+	}
 	started := p.clock.Now()
 	all := p.allNodes(nodes)
 	p.locate(all, nodes)
 	p.learned = resized(p.learned, len(nodes))
-	p.totals = resized(p.totals, len(nodes))
-	made := ranking{nodes: nodes, numNodes: len(all), scores: p.learned, chosen: -1}
+	made := ranking{nodes: nodes, numNodes: len(all), chosen: -1}
 
 	policy, failure := p.askPolicy(ctx, pod, all, nodes)
 	p.reportProblems(pod)
-	switch {
-	case failure == nil:
-		made.policy, made.version = policy.name, policy.sha256
-		if p.arguments.MixWeight > 0 && p.scoreByStock(ctx, state, pod, nodes) {
-			mix(p.learned, p.totals, p.arguments.MixWeight)
-		}
+	if failure == nil {
+		made.policy, made.version, made.scores = policy.name, policy.sha256, p.learned
 		made.chosen = p.lowestNamedBest(p.learned, policy.tieTolerance)
-	default:
+	} else {
 		made.policy, made.failure = stockPolicy, failure
 		p.sayFallback(ctx, pod, failure)
-		if !p.arguments.Shadow {
-			p.scoreByStock(ctx, state, pod, nodes)
-			made.scores = p.totals
-			made.chosen = anyBest(p.totals)
-		}
 	}
-	if !p.arguments.Shadow {
-		scores = p.toScores(made)
+	if made.chosen >= 0 && !p.arguments.Shadow {
+		found.scores = p.toScores(made)
 	}
-	p.record(pod, made, started)
+	found.pending = p.describe(pod, made, started)
 	p.metrics.duration.Observe(p.clock.Since(started).Seconds())
-	return scores
+	return found
 }
 
 // ranking is what was found for one pod.
@@ -123,11 +133,18 @@ func (p *Longshore) askPolicy(ctx context.Context, pod *v1.Pod, all, nodes []fwk
 			Reason: circuitOpen, Message: fmt.Sprintf("the model failed %d times", p.circuit.failures),
 		}
 	}
+	if problem := policy.checkSize(len(all)); problem != nil {
+		return nil, problem
+	}
+	if problem := p.trials.admit(policy.sha256, coldDeadline(p.arguments.Deadline.Duration)); problem != nil {
+		if problem.Reason == quarantined {
+			p.models.takeBack(policy, quarantined, problem)
+		}
+		return nil, problem
+	}
 	var readings inference.Readings
 	if p.telemetry != nil {
-		if current := p.telemetry.current.Load(); current != nil {
-			readings = current.readings
-		}
+		readings = p.telemetry.known()
 	}
 	if p.telemetry != nil && policy.needsReadings {
 		if text := p.telemetry.uselessness(p.clock.Now(), readings, all); text != "" {
@@ -140,6 +157,7 @@ func (p *Longshore) askPolicy(ctx context.Context, pod *v1.Pod, all, nodes []fwk
 	}
 	started := time.Now()
 	problem := p.scoreWithin(ctx, allowed, policy, pod, all, nodes, readings)
+	p.trials.survived()
 	if problem == nil && time.Since(started) > p.arguments.Deadline.Duration {
 		// Late, as the first one may be. It says nothing about the next, which is to be in time.
 		policy.isProven.Store(true)
@@ -217,58 +235,15 @@ func (p *Longshore) judge(policy *policy, problem *inference.Problem) {
 		return
 	}
 	switch problem.Reason {
-	case inference.OutOfDistribution, inference.Unreadable, inference.WrongSize:
+	case inference.OutOfDistribution, inference.WrongSize:
 		return // of the pod or the cluster, not of the model
 	case inference.NotFinite:
 		if !policy.isProven.Load() {
-			p.models.takeBack(policy, problem)
+			p.models.takeBack(policy, problem.Reason, noNumbers(policy, problem))
 		}
 	}
 	p.circuit.failed()
 	p.isCold = p.isCold || p.circuit.isOpen() // by the time that it is asked again, most nodes will have changed
-}
-
-// stockAlone returns upstream's scores without anything that is kept from pod to pod: something there has panicked.
-func (p *Longshore) stockAlone(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (scores *nodeScores) {
-	if p.arguments.Shadow {
-		return nil
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			p.countStockError(ctx, pod, fmt.Errorf("%v", value))
-			scores = nil
-		}
-	}()
-	p.nodeIndex, p.ranks = inference.NewNodeIndex(nil), nil // made anew for the next pod
-	p.totals = make([]float32, len(nodes))
-	p.scoreByStock(ctx, state, pod, nodes)
-	places, order, found := map[string]int32{}, make([]int32, len(nodes)), make([]int8, len(nodes))
-	for i, node := range nodes {
-		places[node.Node().Name], order[i] = int32(i), int32(i)
-	}
-	toNodeScores(p.totals, anyBest(p.totals), order, found)
-	return &nodeScores{places, found}
-}
-
-// scoreByStock writes upstream's totals to p.totals; false = they are not to be used.
-func (p *Longshore) scoreByStock(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (ok bool) {
-	defer func() {
-		value := recover()
-		if value != nil {
-			clear(p.totals)
-			p.countStockError(ctx, pod, fmt.Errorf("%v", value))
-			ok = false
-		}
-	}()
-	if err := p.stock.score(ctx, state, pod, nodes, p.totals); err != nil {
-		p.countStockError(ctx, pod, err)
-	}
-	return true
-}
-
-func (p *Longshore) countStockError(ctx context.Context, pod *v1.Pod, err error) {
-	p.metrics.fallbacks.WithLabelValues(string(stockError)).Inc()
-	klog.FromContext(ctx).Error(err, "A score plugin of upstream's failed; it counts nothing", "pod", klog.KObj(pod))
 }
 
 // locate finds the places of the nodes that the pod fits on.

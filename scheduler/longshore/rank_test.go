@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"longshore.dev/scheduler/inference"
@@ -54,9 +56,15 @@ func newPod(name string) *v1.Pod {
 // place schedules one more pod on four nodes and returns the node with the best score.
 func (f *fixture) place(t *testing.T) string {
 	t.Helper()
+	return f.placeIn(t, framework.NewCycleState())
+}
+
+// placeIn is place with a state of the caller's.
+func (f *fixture) placeIn(t *testing.T, state fwk.CycleState) string {
+	t.Helper()
 	nodes, pods := plainNodes(4)
 	f.world.show(nodes, pods)
-	chosen := argmax(schedule(t, f.ctx, f.framework, f.world, nodes, newPod("new")))
+	chosen := argmax(scheduleIn(t, f.ctx, state, f.framework, f.world, nodes, newPod("new")))
 	if len(chosen) != 1 {
 		t.Fatalf("got %d nodes with the best score, expected 1", len(chosen))
 	}
@@ -68,7 +76,7 @@ func (f *fixture) place(t *testing.T) string {
 
 func (f *fixture) fallbacks(t testing.TB, reason inference.Reason) float64 {
 	t.Helper()
-	value, err := testutil.GetCounterMetricValue(f.plugin.metrics.fallbacks.WithLabelValues(string(reason)))
+	value, err := testutil.GetCounterMetricValue(f.plugin.metrics.fallbacks(string(reason)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +181,7 @@ func TestFallback(t *testing.T) {
 func TestPanicOfAParallelPiece(t *testing.T) {
 	f := newFixture(t)
 	f.policy.score = func(ctx context.Context, _ []fwk.NodeInfo, _ []float32) error {
-		f.plugin.stock.parallelizer.Until(ctx, 100, func(piece int) {
+		recoveringParallelizer{f.framework.Parallelizer()}.Until(ctx, 100, func(piece int) {
 			if piece == 50 {
 				panic("in a goroutine of the framework's")
 			}
@@ -188,7 +196,7 @@ func TestPanicOfAParallelPiece(t *testing.T) {
 	}
 }
 
-func TestAPanicOutsideOfTheModelMeansStocksScores(t *testing.T) {
+func TestAPanicOutsideOfTheModelMeansTheProfilesScores(t *testing.T) {
 	f := newFixture(t)
 	f.plugin.circuit = nil // whoever asks it panics
 	for range 3 {
@@ -276,27 +284,18 @@ func TestDeadlineBoundsTheTime(t *testing.T) {
 	}
 }
 
-func TestShadowGivesAllNodesTheSame(t *testing.T) {
+func TestShadowChangesNoScore(t *testing.T) {
 	f := newFixture(t, func(a *Arguments) { a.Shadow, a.DecisionLog = true, t.TempDir()+"/log" })
 	nodes, pods := plainNodes(4)
 	f.world.show(nodes, pods)
-	for name, score := range schedule(t, f.ctx, f.framework, f.world, nodes, newPod("new")) {
-		if score != 0 {
-			t.Errorf("%s: got %d, expected 0", name, score)
-		}
+	stock := f.harness.framework(t, f.ctx, stockProfile(t), f.create())
+	want := schedule(t, f.ctx, stock, f.world, nodes, newPod("new"))
+	if got := schedule(t, f.ctx, f.framework, f.world, nodes, newPod("new")); !maps.Equal(got, want) {
+		t.Errorf("got %v, expected stock's scores %v", got, want)
 	}
 	logged, _ := f.plugin.ring.oldest(10)
 	if len(logged) != 1 || *logged[0].Node != "node-3" || logged[0].Mode != "shadow" {
 		t.Errorf("got %+v, expected the policy's choice in the log", logged)
-	}
-}
-
-func TestMixWeight(t *testing.T) {
-	for weight, want := range map[float64]string{0: "node-3", 0.1: "node-3", 0.9: "node-0", 1: "node-0"} {
-		f := newFixture(t, func(a *Arguments) { a.MixWeight = weight })
-		if got := f.place(t); got != want {
-			t.Errorf("mixWeight %v: got %s, expected %s", weight, got, want)
-		}
 	}
 }
 
@@ -327,29 +326,6 @@ func TestEventsAreFew(t *testing.T) {
 	if got := len(f.events.Events); got != 2 {
 		t.Errorf("got %d events, expected 2: at most one a minute", got)
 	}
-}
-
-func TestAFailingStockPluginRejectsNoPod(t *testing.T) {
-	f := newFixture(t)
-	f.plugin.models.replace(nil)
-	for _, plugin := range f.plugin.stock.plugins {
-		if plugin.Name() == "ImageLocality" {
-			plugin.ScorePlugin = failing{plugin.ScorePlugin}
-		}
-	}
-	if got := f.place(t); got != "node-0" {
-		t.Errorf("got %s, expected node-0, the other plugins' best", got)
-	}
-	if got := f.fallbacks(t, stockError); got != 1 {
-		t.Errorf("got %v stock errors, expected 1", got)
-	}
-}
-
-// failing is a score plugin that fails.
-type failing struct{ fwk.ScorePlugin }
-
-func (failing) Score(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) (int64, *fwk.Status) {
-	return 0, fwk.NewStatus(fwk.Error, "no")
 }
 
 func notANumber(_ context.Context, _ []fwk.NodeInfo, out []float32) error {

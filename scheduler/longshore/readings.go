@@ -68,6 +68,14 @@ type telemetry struct {
 	number  uint64
 }
 
+// known returns the readings that are not too old.
+func (t *telemetry) known() inference.Readings {
+	if current := t.current.Load(); current != nil {
+		return current.readings
+	}
+	return inference.Readings{}
+}
+
 // poll takes up the file if it has changed, and forgets what has become too old.
 func (t *telemetry) poll() {
 	hasChanged, err := t.readIfChanged()
@@ -106,7 +114,7 @@ func (t *telemetry) poll() {
 		t.current.Store(&measured{inference.NewReadings(known, t.number), newest})
 	}
 	if !newest.IsZero() {
-		t.metrics.readingsAge.WithLabelValues("file").Set(max(0, now.Sub(newest).Seconds()))
+		t.metrics.readingsAge("file").Set(max(0, now.Sub(newest).Seconds()))
 	}
 }
 

@@ -17,7 +17,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func newTelemetry(t testing.TB, text string) (*telemetry, *clocktesting.FakeClock) {
 	t.Helper()
-	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register)
+	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register, "longshore")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestReadingsGrowOld(t *testing.T) {
 	if followed.areStale(clock.Now()) || fmt.Sprint(followed.isFresh) != "map[worker-1:true worker-2:false]" {
 		t.Fatalf("got %v, expected worker-1 to be known and worker-2 not", followed.isFresh)
 	}
-	age, err := testutil.GetGaugeMetricValue(followed.metrics.readingsAge.WithLabelValues("file"))
+	age, err := testutil.GetGaugeMetricValue(followed.metrics.readingsAge("file"))
 	if err != nil || age != 10 {
 		t.Errorf("got the age %v (%v), expected 10", age, err)
 	}

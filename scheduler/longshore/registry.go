@@ -79,7 +79,7 @@ func (r *registry) poll(ctx context.Context, m *models) {
 	if ctx.Err() != nil {
 		return // the process ends
 	}
-	r.metrics.registryPolls.WithLabelValues(result).Inc()
+	r.metrics.registryPolls(result).Inc()
 	r.noteTakeBack(m)
 	if problem == nil {
 		problem = r.verdict
@@ -164,15 +164,12 @@ func (r *registry) noteTakeBack(m *models) {
 	if r.taken == nil || now == r.taken {
 		return
 	}
-	r.verdict = &modelProblem{inference.NotFinite, noNumbers(r.taken)}
-	if said := m.problem.Load(); said != nil && said.reason == inference.NotFinite {
-		r.verdict = said
-	}
+	r.verdict = m.problem.Load() // set by who took it back
 	r.taken = now
 	if now == nil {
 		return
 	}
 	if err := r.cache.pointTo(now.sha256); err != nil {
-		r.logger.Error(err, "The cache keeps a bundle without numbers", "folder", r.cache.folder)
+		r.logger.Error(err, "The cache keeps a bundle that was taken back", "folder", r.cache.folder)
 	}
 }

@@ -54,14 +54,15 @@ func failf(result, format string, values ...any) error {
 
 // fetcher reads a bundle from an address, within limits of size and time.
 type fetcher struct {
-	address           string // with a slash at its end
-	tokenFile, caFile string
-	timeout, answers  time.Duration
+	address          string // with a slash at its end
+	token, authority fileArgument
+	timeout, answers time.Duration
 }
 
 func newFetcher(arguments RegistryArguments) *fetcher {
 	return &fetcher{
-		address: strings.TrimSuffix(arguments.URL, "/") + "/", tokenFile: arguments.TokenFile, caFile: arguments.CAFile,
+		address: strings.TrimSuffix(arguments.URL, "/") + "/",
+		token:   fileArgument{"registry.tokenFile", arguments.TokenFile}, authority: fileArgument{"registry.caFile", arguments.CAFile},
 		timeout: fetchTimeout, answers: answerTimeout,
 	}
 }
@@ -71,7 +72,11 @@ func newFetcher(arguments RegistryArguments) *fetcher {
 func (f *fetcher) fetch(ctx context.Context, tag string, seen sighting) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	client, token, err := f.connect()
+	client, err := connect(f.authority, f.answers)
+	if err != nil {
+		return nil, err
+	}
+	token, err := f.token.word()
 	if err != nil {
 		return nil, err
 	}
@@ -127,37 +132,46 @@ func fetchOnce(get getFile, tag string, seen sighting) (*fetched, error) {
 	return found, nil
 }
 
-// connect reads token and authorities, which are changed now and then, and makes a client for one fetch.
-func (f *fetcher) connect() (*http.Client, string, error) {
+// fileArgument is a file that an argument names; it is read anew every time, as such files are changed now and then.
+type fileArgument struct{ name, path string }
+
+// word returns what the file holds, a token; "" where no file is named.
+func (a fileArgument) word() (string, error) {
+	if a.path == "" {
+		return "", nil
+	}
+	text, err := readSmall(a.path, mostTokenBytes)
+	if err != nil {
+		return "", failf(resultUnreachable, "%s: %v", a.name, err)
+	}
+	word := strings.TrimSpace(string(text))
+	if word == "" || strings.ContainsAny(word, " \t\r\n") {
+		return "", failf(resultUnreachable, "%s: %s does not hold one word", a.name, a.path)
+	}
+	return word, nil
+}
+
+// connect makes a client that trusts the authorities in a file, or the system's where none is named.
+func connect(authority fileArgument, answers time.Duration) (*http.Client, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.caFile != "" {
-		text, err := readSmall(f.caFile, mostAuthorityBytes)
+	if authority.path != "" {
+		text, err := readSmall(authority.path, mostAuthorityBytes)
 		if err != nil {
-			return nil, "", failf(resultUnreachable, "registry.caFile: %v", err)
+			return nil, failf(resultUnreachable, "%s: %v", authority.name, err)
 		}
 		settings.RootCAs = x509.NewCertPool()
 		if !settings.RootCAs.AppendCertsFromPEM(text) {
-			return nil, "", failf(resultUnreachable, "registry.caFile: %s has no certificate in it", f.caFile)
-		}
-	}
-	token := ""
-	if f.tokenFile != "" {
-		text, err := readSmall(f.tokenFile, mostTokenBytes)
-		if err != nil {
-			return nil, "", failf(resultUnreachable, "registry.tokenFile: %v", err)
-		}
-		if token = strings.TrimSpace(string(text)); token == "" || strings.ContainsAny(token, " \t\r\n") {
-			return nil, "", failf(resultUnreachable, "registry.tokenFile: %s does not hold one word", f.tokenFile)
+			return nil, failf(resultUnreachable, "%s: %s has no certificate in it", authority.name, authority.path)
 		}
 	}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: settings, TLSHandshakeTimeout: f.answers,
-		DialContext: (&net.Dialer{Timeout: f.answers}).DialContext, ResponseHeaderTimeout: f.answers,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: settings, TLSHandshakeTimeout: answers,
+		DialContext: (&net.Dialer{Timeout: answers}).DialContext, ResponseHeaderTimeout: answers,
 		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true, ForceAttemptHTTP2: true,
 	}
 	// A redirect could lead a token, or a scheduler inside of a cluster, to somebody else.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: transport, CheckRedirect: stay}, token, nil
+	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
 }
 
 func readSmall(path string, most int64) ([]byte, error) {

@@ -125,7 +125,7 @@ func (f *follower) next() {
 
 func (f *follower) polls(t *testing.T, result string) float64 {
 	t.Helper()
-	value, err := testutil.GetCounterMetricValue(f.metrics.registryPolls.WithLabelValues(result))
+	value, err := testutil.GetCounterMetricValue(f.metrics.registryPolls(result))
 	if err != nil {
 		t.Fatal(err)
 	}

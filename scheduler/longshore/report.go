@@ -6,15 +6,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"longshore.dev/scheduler/inference"
 )
 
 // sayFallback counts a pod that the policy did not rank, and says why.
 func (p *Longshore) sayFallback(ctx context.Context, pod *v1.Pod, failure *inference.Problem) {
-	p.metrics.fallbacks.WithLabelValues(string(failure.Reason)).Inc()
-	p.announcer.announce(pod, EventFallback, "Upstream's scores were used: "+reasonText(failure))
-	klog.FromContext(ctx).V(3).Info("Upstream's scores were used", "pod", klog.KObj(pod), "reason", failure.Reason, "message", failure.Message)
+	p.metrics.fallbacks(string(failure.Reason)).Inc()
+	p.announcer.announce(pod, EventFallback, "The policy did not rank: "+reasonText(failure))
+	klog.FromContext(ctx).V(3).Info("The policy did not rank", "pod", klog.KObj(pod), "reason", failure.Reason, "message", failure.Message)
 }
 
 // reportProblems writes what went wrong in the background as an event of a pod, since nothing else could carry it.
@@ -35,12 +36,13 @@ func (p *Longshore) reportProblems(pod *v1.Pod) {
 	}
 }
 
-// record puts the decision in the ring for the decision log.
-func (p *Longshore) record(pod *v1.Pod, made ranking, started time.Time) {
+// describe returns what the decision log gets when the pod has its node. In shadow it never gets one of ours, and is
+// logged at once.
+func (p *Longshore) describe(pod *v1.Pod, made ranking, started time.Time) *decision {
 	if p.ring == nil {
-		return
+		return nil
 	}
-	one := decision{
+	one := &decision{
 		TimeMicros:    started.UnixMicro(),
 		Mode:          "plugin",
 		PodNamespace:  pod.Namespace,
@@ -54,23 +56,41 @@ func (p *Longshore) record(pod *v1.Pod, made ranking, started time.Time) {
 		Candidates:    []candidate{},
 		LatencyMicros: p.clock.Since(started).Microseconds(),
 	}
-	if p.arguments.Shadow {
-		one.Mode = "shadow"
-	}
 	if made.failure != nil {
 		text := reasonText(made.failure)
 		one.FallbackReason = &text
 	}
 	if made.chosen >= 0 {
-		one.describe(made)
+		one.rank(made)
 	}
-	if !p.ring.add(one) {
+	if p.arguments.Shadow {
+		one.Mode = "shadow"
+		p.record(one)
+		return nil
+	}
+	return one
+}
+
+// recordBinding logs the decision about a pod that is about to be bound, with the node that it really goes to: an
+// extender, or other plugins with a say, may have chosen another than the policy.
+func (p *Longshore) recordBinding(state fwk.CycleState, nodeName string) {
+	found := verdictIn(state)
+	if found == nil || found.pending == nil {
+		return
+	}
+	one := *found.pending
+	one.choose(nodeName)
+	p.record(&one)
+}
+
+func (p *Longshore) record(one *decision) {
+	if !p.ring.add(*one) {
 		p.metrics.dropped.Inc()
 	}
 }
 
-// describe adds the chosen node and the few best ones; the chosen one comes first also where others tie with it.
-func (d *decision) describe(made ranking) {
+// rank adds the chosen node and the few best ones; the chosen one comes first also where others tie with it.
+func (d *decision) rank(made ranking) {
 	node, score := made.nodes[made.chosen].Node().Name, made.scores[made.chosen]
 	d.Node, d.Score = &node, &score
 	others := make([]candidate, 0, topCandidates)
@@ -84,6 +104,20 @@ func (d *decision) describe(made ranking) {
 		d.RunnerUp = &others[0].node
 	}
 	d.Candidates = append([]candidate{{node, score}}, others[:min(len(others), topCandidates-1)]...)
+}
+
+// choose notes the node that the pod goes to. The policy's own choice stays the first candidate.
+func (d *decision) choose(nodeName string) {
+	if d.Node != nil && *d.Node == nodeName {
+		return
+	}
+	d.RunnerUp, d.Score = nil, nil
+	for i, one := range d.Candidates {
+		if one.node == nodeName {
+			d.Score = &d.Candidates[i].score
+		}
+	}
+	d.Node = &nodeName
 }
 
 func reasonText(failure *inference.Problem) string {

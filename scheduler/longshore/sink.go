@@ -26,26 +26,48 @@ const (
 // send hands a batch of JSON lines to the decision log.
 type send func(ctx context.Context, lines []byte) error
 
-// newSend returns how a destination is written to: an http(s) address by POST, unix:PATH as a stream, else a file.
-func newSend(destination string) send {
-	switch {
-	case strings.HasPrefix(destination, "http://"), strings.HasPrefix(destination, "https://"):
-		return postTo(destination)
+// newSend returns how the decision log is written to: an http(s) address by POST, unix:PATH as a stream, else a file.
+func newSend(arguments Arguments) send {
+	switch destination := arguments.DecisionLog; {
+	case isAddress(destination):
+		token := fileArgument{"decisionLogTokenFile", arguments.DecisionLogTokenFile}
+		return postTo(destination, token, fileArgument{"decisionLogCAFile", arguments.DecisionLogCAFile})
 	case strings.HasPrefix(destination, "unix:"):
 		return streamTo(strings.TrimPrefix(destination, "unix:"))
 	default:
-		return appendTo(destination)
+		return appendTo(destination, arguments.DecisionLogMaxSize.Value())
 	}
 }
 
-func postTo(address string) send {
-	client := &http.Client{Timeout: sendTimeout}
-	return func(ctx context.Context, lines []byte) error {
+// postTo sends to an address. One client serves for as long as nothing fails, so that its connection is used again; the
+// token is read every time.
+func postTo(address string, token, authority fileArgument) send {
+	var client *http.Client
+	return func(ctx context.Context, lines []byte) (err error) {
+		if client == nil {
+			if client, err = connect(authority, sendTimeout); err != nil {
+				return err
+			}
+			client.Timeout = sendTimeout
+		}
+		defer func() {
+			if err != nil { // the authorities may have been renewed
+				client.CloseIdleConnections()
+				client = nil
+			}
+		}()
+		word, err := token.word()
+		if err != nil {
+			return err
+		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(lines))
 		if err != nil {
 			return err
 		}
 		request.Header.Set("Content-Type", "application/x-ndjson")
+		if word != "" {
+			request.Header.Set("Authorization", "Bearer "+word)
+		}
 		response, err := client.Do(request)
 		if err != nil {
 			return err
@@ -75,8 +97,15 @@ func streamTo(path string) send {
 	}
 }
 
-func appendTo(path string) send {
+// appendTo writes to a file; one that would become too large is put aside, in the place of the one before.
+func appendTo(path string, maxBytes int64) send {
 	return func(_ context.Context, lines []byte) error {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 &&
+			info.Size()+int64(len(lines)) > maxBytes {
+			if err := os.Rename(path, path+".1"); err != nil {
+				return err
+			}
+		}
 		file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
 		if err != nil {
 			return err

@@ -3,16 +3,25 @@ package longshore
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/klog/v2"
@@ -21,7 +30,9 @@ import (
 
 func TestSendToAFile(t *testing.T) {
 	path := t.TempDir() + "/decisions.jsonl"
-	send := newSend(path)
+	arguments := defaultArguments()
+	arguments.DecisionLog = path
+	send := newSend(arguments)
 	for _, line := range []string{"{}\n", "[]\n"} {
 		if err := send(t.Context(), []byte(line)); err != nil {
 			t.Fatal(err)
@@ -29,6 +40,21 @@ func TestSendToAFile(t *testing.T) {
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "{}\n[]\n" {
 		t.Errorf("got %q (%v), expected both lines", got, err)
+	}
+}
+
+func TestAFileStaysWithinItsSize(t *testing.T) {
+	path := t.TempDir() + "/decisions.jsonl"
+	send := newSend(Arguments{DecisionLog: path, DecisionLogMaxSize: resource.MustParse("8")})
+	for _, line := range []string{"[1]\n", "[2]\n", "[3]\n", "[4]\n", "[5]\n"} {
+		if err := send(t.Context(), []byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{path: "[5]\n", path + ".1": "[3]\n[4]\n"} {
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s: got %q (%v), expected %q", name, got, err, want)
+		}
 	}
 }
 
@@ -41,7 +67,7 @@ func TestSendToAnAddress(t *testing.T) {
 		writer.WriteHeader(status)
 	}))
 	defer server.Close()
-	send := newSend(server.URL)
+	send := newSend(Arguments{DecisionLog: server.URL})
 	if err := send(t.Context(), []byte("{}\n")); err != nil || len(got) != 1 || got[0] != "application/x-ndjson {}\n" {
 		t.Errorf("got %q (%v)", got, err)
 	}
@@ -49,6 +75,71 @@ func TestSendToAnAddress(t *testing.T) {
 	if err := send(t.Context(), []byte("{}\n")); err == nil || !strings.Contains(err.Error(), "502") {
 		t.Errorf("got %v, expected the status", err)
 	}
+}
+
+func TestSendSaysWhoItIsAndAsksWhoTheServerIs(t *testing.T) {
+	var tokens []string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		tokens = append(tokens, request.Header.Get("Authorization"))
+	}))
+	defer server.Close()
+	folder := t.TempDir()
+	token, authorities := folder+"/token", folder+"/ca.crt"
+	send := newSend(Arguments{DecisionLog: server.URL, DecisionLogTokenFile: token, DecisionLogCAFile: authorities})
+	said := func(want string) {
+		t.Helper()
+		err := send(t.Context(), []byte("{}\n"))
+		if (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, expected %q", err, want)
+		}
+	}
+	said("decisionLogCAFile: ")
+	stranger := httptest.NewUnstartedServer(nil)
+	stranger.TLS = newCertificate(t)
+	stranger.StartTLS()
+	defer stranger.Close()
+	writeFile(t, authorities, inPEM(stranger))
+	said("decisionLogTokenFile: ")
+	writeFile(t, token, "first\n")
+	said("certificate signed by unknown authority")
+	writeFile(t, authorities, inPEM(server)) // renewed, and read after the failure
+	said("")
+	writeFile(t, token, "second")
+	said("")
+	if want := []string{"Bearer first", "Bearer second"}; !slices.Equal(tokens, want) {
+		t.Errorf("got %q, expected %q", tokens, want)
+	}
+}
+
+func TestSendDoesNotFollowOthersElsewhere(t *testing.T) {
+	isAsked := false
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { isAsked = true }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	err := newSend(Arguments{DecisionLog: server.URL})(t.Context(), []byte("{}\n"))
+	if err == nil || !strings.Contains(err.Error(), "307") || isAsked {
+		t.Errorf("got %v, asked %v; expected the status", err, isAsked)
+	}
+}
+
+func inPEM(server *httptest.Server) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+}
+
+// newCertificate returns one that is not httptest's own, signed by itself.
+func newCertificate(t *testing.T) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	signed, err := x509.CreateCertificate(rand.Reader, facts, facts, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{signed}, PrivateKey: key}}}
 }
 
 func TestSendToASocket(t *testing.T) {
@@ -67,7 +158,7 @@ func TestSendToASocket(t *testing.T) {
 		line, _ := bufio.NewReader(connection).ReadString('\n')
 		lines <- line
 	}()
-	if err := newSend("unix:"+path)(t.Context(), []byte("{}\n")); err != nil {
+	if err := newSend(Arguments{DecisionLog: "unix:" + path})(t.Context(), []byte("{}\n")); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-lines; got != "{}\n" {
@@ -79,7 +170,7 @@ func TestLogIsTriedAgain(t *testing.T) {
 	clock := clocktesting.NewFakeClock(noon)
 	sent := make(chan string, 100)
 	isReachable := make(chan bool, 100)
-	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register)
+	made, err := newPluginMetrics(metrics.NewKubeRegistry().Register, "longshore")
 	if err != nil {
 		t.Fatal(err)
 	}

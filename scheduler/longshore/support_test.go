@@ -26,6 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -61,6 +62,7 @@ type harness struct {
 	factory informers.SharedInformerFactory
 	options []frameworkruntime.Option
 	events  *events.FakeRecorder
+	plugins map[string]fwk.Plugin // of nobody's but the test's
 }
 
 func newHarness(t testing.TB, ctx context.Context) *harness {
@@ -101,6 +103,12 @@ func (h *harness) framework(t testing.TB, ctx context.Context, profile config.Ku
 	if err := registry.Register(Name, create); err != nil {
 		t.Fatal(err)
 	}
+	for name, plugin := range h.plugins {
+		of := func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) { return plugin, nil }
+		if err := registry.Register(name, of); err != nil {
+			t.Fatal(err)
+		}
+	}
 	built, err := frameworkruntime.NewFramework(ctx, registry, &profile, h.options...)
 	if err != nil {
 		t.Fatal(err)
@@ -135,6 +143,8 @@ func (s *scripted) Score(ctx context.Context, _ *v1.Pod, _, nodes []fwk.NodeInfo
 	return s.score(ctx, nodes, out)
 }
 
+func (s *scripted) Distrust(string) {}
+
 // fixture is a plugin in upstream's framework, with a policy of the test's, a clock and metrics of its own.
 type fixture struct {
 	*harness
@@ -161,8 +171,20 @@ func newFixture(t testing.TB, changes ...change) *fixture {
 		policy:   &scripted{score: risingScores},
 		registry: metrics.NewKubeRegistry(),
 	}
-	f.framework = f.harness.framework(t, ctx, longshoreProfile(t), f.create(changes...))
+	f.framework = f.inFront(t, longshoreProfile(t), changes...)
 	return f
+}
+
+// inFront builds a profile's framework with the plugin in front of it, as kube-scheduler's command does.
+func (f *fixture) inFront(t testing.TB, given config.KubeSchedulerProfile, changes ...change) framework.Framework {
+	t.Helper()
+	inner := f.harness.framework(t, f.ctx, given, f.create(changes...))
+	found := profile.Map{given.SchedulerName: inner}
+	made := &Profiles{made: map[fwk.Handle]*Longshore{inner: f.plugin}}
+	if err := made.StandInFront(found); err != nil {
+		t.Fatal(err)
+	}
+	return found[given.SchedulerName]
 }
 
 // create is a factory of the plugin with the fixture's parts.
@@ -189,13 +211,23 @@ func (f *fixture) create(changes ...change) frameworkruntime.PluginFactory {
 
 func (f *fixture) newPolicy(sha256 string) *policy {
 	newScorer := func() scorer { return f.policy }
-	return &policy{newScorer: newScorer, scorer: f.policy, name: "scripted", version: "1", sha256: sha256, tieTolerance: 1e-6}
+	return &policy{
+		newScorer: newScorer, scorer: f.policy, name: "scripted", version: "1", sha256: sha256, tieTolerance: 1e-6,
+		checkSize: func(int) *inference.Problem { return nil },
+	}
 }
 
 // schedule runs a pod through PreFilter, Filter, PreScore and Score and returns the totals by node.
 func schedule(t testing.TB, ctx context.Context, f framework.Framework, w *world, nodes []*v1.Node, pod *v1.Pod) map[string]int64 {
 	t.Helper()
-	state := framework.NewCycleState()
+	return scheduleIn(t, ctx, framework.NewCycleState(), f, w, nodes, pod)
+}
+
+// scheduleIn is schedule with a state of the caller's.
+func scheduleIn(
+	t testing.TB, ctx context.Context, state fwk.CycleState, f framework.Framework, w *world, nodes []*v1.Node, pod *v1.Pod,
+) map[string]int64 {
+	t.Helper()
 	_, status, _ := f.RunPreFilterPlugins(ctx, state, pod)
 	if !status.IsSuccess() {
 		return nil
@@ -241,3 +273,10 @@ func argmax(totals map[string]int64) map[string]bool {
 }
 
 var _ clock.WithTicker = &clocktesting.FakeClock{}
+
+// withoutEnvelope are the default arguments for a policy that meets what it never met in training.
+func withoutEnvelope() Arguments {
+	arguments := defaultArguments()
+	arguments.EnvelopeTolerance = 1
+	return arguments
+}

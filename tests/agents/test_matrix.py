@@ -19,9 +19,10 @@ from agents.toys import FEATURES, drawn, inputs_of, make_cluster, make_inputs, m
 from longshore.agents import LEARNERS, NETWORKS
 from longshore.agents.base import Learner
 from longshore.agents.networks.base import VALUE, Blueprint, Sizes
-from longshore.core.arrays.encode import encode
+from longshore.agents.ranges import declared
 from longshore.core.network.forward import SCORE, Inputs, forward, needed, tensor_names
 from support import jax_arrays
+from support.compiling import encode
 
 NODES = 5
 FIXED_SIZE = ("mlp",)
@@ -58,7 +59,7 @@ def pairings() -> list[tuple[str, str]]:
     """Every learner with every network; one that has its own is alone."""
     found = []
     for name in LEARNERS.names():
-        has_own = hasattr(LEARNERS.load(name), "build")
+        has_own = LEARNERS.load(name).has_own_network
         found += [(name, "own")] if has_own else [(name, network) for network in NETWORKS.names()]
     return found
 
@@ -73,6 +74,13 @@ def test_every_hyperparameter_has_one_line_about_it(registry: Any, name: str) ->
             text = ast.literal_eval(line.value)
             assert text.endswith(".")
             assert "\n" not in text
+
+
+@pytest.mark.parametrize(("registry", "name"), [(r, name) for r in (LEARNERS, NETWORKS) for name in r.names()])
+def test_every_default_is_within_its_range(registry: Any, name: str) -> None:
+    for one in declared(registry.load(name)).values():
+        assert (one.range is None) == (one.kind not in (int, float))
+        assert one.range is None or one.range.least <= one.default <= one.range.most
 
 
 @pytest.mark.parametrize(("registry", "name"), [(r, name) for r in (LEARNERS, NETWORKS) for name in r.names()])
@@ -164,13 +172,13 @@ def test_every_tensor_of_the_policy_has_a_part_in_its_scores(name: str, has_prio
 
 
 # A population plays without exploring; `arrays.choose` masks.
-@pytest.mark.parametrize("name", [name for name in LEARNERS.names() if hasattr(LEARNERS.load(name), "act")])
+@pytest.mark.parametrize("name", [name for name in LEARNERS.names() if isinstance(learner(name), Learner)])
 def test_no_learner_acts_on_an_infeasible_node(name: str) -> None:
     found = learner(name)
-    found = dataclasses.replace(found, may_defer=False) if hasattr(found, "may_defer") else found
+    found = dataclasses.replace(found, may_defer=False) if found.may_defer else found
     example = random_seen(0)
     sizes = Sizes(2, example.feasible.shape[1])
-    blueprint = found.build(sizes) if hasattr(found, "build") else NETWORKS.load("mlp")(width=4).build(sizes)
+    blueprint = found.build(sizes) if found.has_own_network else NETWORKS.load("mlp")(width=4).build(sizes)
 
     @jax.jit
     def act(state: Any, key: Any, seen: Any) -> Any:
@@ -213,7 +221,7 @@ def test_every_pairing_trains_on_a_toy_cluster(name: str, network_name: str) -> 
 
 def assert_trained(found: Any, blueprint: Blueprint, before: Any, after: Any) -> None:
     """What the exported policy reads has changed, every tensor of it; and every seed is another."""
-    changing = {"values"} if isinstance(found, Learner) and hasattr(found, "build") else set(after)
+    changing = {"values"} if found.has_own_network else set(after)
     for tensor in set(tensor_names(needed(blueprint.ops))) & changing:
         moved = (np.asarray(before[tensor]) != np.asarray(after[tensor])).reshape(2, -1)
         assert moved.any(axis=1).all(), tensor

@@ -147,7 +147,7 @@ def _compiled(learner: Any, blueprint: Blueprint) -> dict[str, Any]:
 
 def _view(learner: Any, seen: Seen) -> Seen:
     """Show a learner that asks for features of its own those alone; they stand first."""
-    columns = len(getattr(learner, "features", FEATURES))
+    columns = len(learner.features or FEATURES)
     return seen._replace(inputs=seen.inputs._replace(rows=seen.inputs.rows[..., :columns]))
 
 

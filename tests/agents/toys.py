@@ -12,13 +12,14 @@ from longshore import filters
 from longshore.agents import scoring
 from longshore.agents.base import Seen, Segment
 from longshore.agents.networks.base import Blueprint
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Inputs
 from longshore.core.words.snapshot import Service, Snapshot
 from longshore.policies.inputs import policy_inputs
 from support import jax_arrays  # noqa: F401  (64-bit numbers)
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 FEATURES = ("node_cpu_free", "pod_cpu", "node_cpu_used", "after_cpu_used", "node_is_on", "latency", "is_feasible")
 ZONE = "topology.kubernetes.io/zone"

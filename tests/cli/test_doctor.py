@@ -83,3 +83,42 @@ def test_jax_keeps_64_bit_integers() -> None:
 
 def test_every_probe_names_what_provides_it() -> None:
     assert all(probe.provided_by for probe in doctor.all_probes())
+
+
+def test_extras_are_those_of_users() -> None:
+    extras = doctor.all_extras()
+    assert {"train", "live", "notebook"} <= set(extras)
+    assert not set(extras) & {"dev", "build"}
+    assert "jax" in extras["train"]
+
+
+def test_an_extra_names_what_it_lacks() -> None:
+    assert doctor.find_extra(("pytest",)) == doctor.Found(True, "complete")
+    assert doctor.find_extra(("pytest", "no-such-package")) == doctor.Found(False, "without no-such-package")
+
+
+def test_a_kubeconfig_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    found = doctor.find_cluster()
+    assert not found.is_ok
+    assert "no cluster to speak to" in found.detail
+    assert doctor.find_rights("list", "nodes") == found
+
+
+def test_a_kubeconfig_says_which_cluster_it_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(
+        "{current-context: here, contexts: [{name: here, context: {cluster: c, user: u}}],"
+        " clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}], users: [{name: u, user: {token: x}}]}"
+    )
+    monkeypatch.setenv("KUBECONFIG", str(config))
+    found = doctor.find_cluster()
+    assert found.is_ok
+    assert found.detail.startswith("https://127.0.0.1:1, from ")
+    assert not doctor.find_rights("list", "nodes").is_ok
+
+
+def test_programs_and_rights_for_clusters_are_looked_for() -> None:
+    names = [probe.name for probe in doctor.all_probes()]
+    assert {"kubectl", "helm", "kubeconfig", "rights: read pods", "rights: bind pods", "extra live"} <= set(names)

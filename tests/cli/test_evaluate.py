@@ -33,6 +33,7 @@ def test_a_bundle_is_compared_on_its_own_workload(bundle: Path, capsys: pytest.C
     rows = {row["policy"]: row["metrics"]["reward"]["mean"] for row in found["rows"]}
     assert list(rows) == [str(bundle), "kube-default", "energy-latency"]
     assert rows[str(bundle)] == rows["energy-latency"] > rows["kube-default"]
+    assert "the same as energy-latency, the best plain policy" in found["verdict"][0]
 
 
 def test_bundles_of_different_objectives_are_compared_apart(
@@ -44,9 +45,10 @@ def test_bundles_of_different_objectives_are_compared_apart(
     assert run(*arguments) == 0
     captured = capsys.readouterr()
     assert captured.err.count("objective el-rl") == captured.err.count("objective ee") == 1
-    assert "% of the optimum" in captured.err
-    assert "against kube-default" in captured.err
-    assert str(bundle) in captured.out
+    first = captured.out.splitlines()[0]
+    assert first.startswith(f"test1: {bundle} earns")
+    assert "% of the optimum" in first
+    assert "kube-default is the best plain policy" in first
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -63,4 +65,13 @@ def test_a_bundle_may_not_name_code_that_is_then_run(text: str, tmp_path: Path, 
     write_folder(tmp_path / "b", make_hybrid("energy-latency", objective=text.format(path=trap), provenance={}))
     assert run("evaluate", str(tmp_path / "b"), "--seeds", "1") == 2
     assert "which is not run on its word" in capsys.readouterr().err
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_bundle_may_not_name_a_workload_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    trap = tmp_path / "trap.py"
+    trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
+    write_folder(tmp_path / "b", make_hybrid("energy-latency", provenance={"workload": f"{trap}:Mine"}))
+    assert run("evaluate", str(tmp_path / "b"), "--seeds", "1") == 2
+    assert "give the workload yourself by `--workload`" in capsys.readouterr().err
     assert not (tmp_path / "sprung").exists()

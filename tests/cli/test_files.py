@@ -1,6 +1,7 @@
 """Reading what the user names."""
 
 import errno
+import gzip
 import io
 import os
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from longshore.cli.files import check_writable, read_bytes, write_bytes
+from longshore.cli.files import check_folder, check_writable, read_bytes, read_objective, write_bytes
 from longshore.core.words.errors import InputError
 
 
@@ -25,6 +26,33 @@ def test_read_bytes_reads_standard_input(monkeypatch: pytest.MonkeyPatch):
 def test_read_bytes_says_why_it_cannot(tmp_path: Path):
     with pytest.raises(InputError, match="No such file"):
         read_bytes(str(tmp_path / "missing"))
+
+
+def test_read_bytes_unpacks_gzip(tmp_path: Path):
+    packed = gzip.compress(b"hello" * 100)
+    (tmp_path / "whole").write_bytes(packed)
+    (tmp_path / "half").write_bytes(packed[:-10])
+    assert read_bytes(str(tmp_path / "whole")) == b"hello" * 100
+    with pytest.raises(InputError, match="packed by gzip and cannot be unpacked"):
+        read_bytes(str(tmp_path / "half"))
+
+
+def test_read_objective_reads_a_yaml_file_and_leaves_the_rest(tmp_path: Path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("terms:\n  - {name: ee, weight: 2.0}\n")
+    assert read_objective(str(file)) == "terms:\n  - {name: ee, weight: 2.0}"
+    for text in ("el-rl", "ee=1,watts=0.01", "terms: [{name: ee}]", "mine.py:reward"):
+        assert read_objective(text) == text
+    with pytest.raises(InputError, match=r"cannot read `no\.yaml`: No such file"):
+        read_objective("no.yaml")
+
+
+def test_check_folder_refuses_what_lies_in_a_file(tmp_path: Path):
+    check_folder(tmp_path / "a" / "b", "--out")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="--out: a part of the path is a file"):
+        check_folder(tmp_path / "file" / "a", "--out")
 
 
 def test_write_bytes_replaces_a_file_and_keeps_its_mode(tmp_path: Path):
@@ -92,4 +120,5 @@ def test_check_writable_refuses_what_could_not_be_written(tmp_path: Path, name: 
 
 def test_check_writable_lets_files_pass_and_makes_none(tmp_path: Path):
     check_writable(tmp_path / "new", "--out")
+    check_writable(None, "--out")
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from longshore.agents import LEARNERS, NETWORKS
-from longshore.cli.hyperparameters import first_line, hyperparameters
+from longshore.cli.hyperparameters import fields_of, first_line, hyperparameters
 from longshore.core.words.errors import LongshoreError, UnknownNameError
 from longshore.core.words.registry import Registry
 
@@ -37,3 +37,7 @@ def test_a_package_that_is_gone_is_named():
     broken = Registry("learner", {"gone": "no_such_package.x:Y"}, "test.none")
     with pytest.raises(LongshoreError, match=r"`no_such_package\.x` is not installed"):
         hyperparameters(broken, "gone")
+
+
+def test_a_class_that_is_compiled_into_python_has_no_fields():
+    assert fields_of("builtins", "int") == {}

@@ -1,5 +1,6 @@
 """`longshore import`: dumps in, a checked summary or one merged dump out, nothing by halves."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -62,6 +63,38 @@ def test_import_writes_a_trace_that_can_be_played_back(tmp_path: Path):
     played = read_trace(trace.read_bytes().splitlines())
     assert len(played.nodes) == 6
     assert sum(isinstance(event, Create) for event in played.events) == 14  # the claim of files-1 is not bound
+
+
+def pod(name: str, **spec: object) -> dict[str, object]:
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers, **spec}}
+
+
+def test_import_names_the_pods_that_a_trace_cannot_have(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    dump = write(tmp_path / "d.json", NODE, pod("web"), pod("gated", schedulingGates=[{"name": "wait"}]))
+    trace = tmp_path / "trace.jsonl"
+    assert run(dump, "--trace", str(trace), "--json") == 0
+    told = capsys.readouterr()
+    assert "without shop/gated (it is gated)" in told.err
+    assert json.loads(told.out)["left_out"] == {"shop/gated": "it is gated"}
+
+
+@pytest.mark.parametrize("items", [(), (NODE,), (pod("web"),)], ids=["nothing", "no pods", "no nodes"])
+def test_import_makes_no_trace_of_an_empty_cluster(
+    items: tuple[dict[str, object], ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    trace = tmp_path / "trace.jsonl"
+    assert run(write(tmp_path / "d.json", *items), "--trace", str(trace)) == 2
+    assert "pods for a trace, expected some of both" in capsys.readouterr().err
+    assert not trace.exists()
+
+
+def test_import_reads_what_gzip_packed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    packed = tmp_path / "dump.json.gz"
+    packed.write_bytes(gzip.compress(EXAMPLE.read_bytes()))
+    assert run(str(packed), "--json") == 0
+    assert json.loads(capsys.readouterr().out)["nodes"] == 6
 
 
 def test_import_refuses_one_object_in_two_dumps(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

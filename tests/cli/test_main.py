@@ -5,11 +5,15 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from longshore import __version__
 from longshore.cli import main as cli_main
+from longshore.cli.flags import plan_flags
 
 HEAVY_PACKAGES = ("jax", "scipy", "sqlalchemy", "starlette", "numpy", "rich", "msgspec")
 
@@ -50,7 +54,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_other_packages_add_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     entry = metadata.EntryPoint("greet", "cli.other_commands:register", cli_main.COMMAND_GROUP)
-    monkeypatch.setattr(cli_main.metadata, "entry_points", lambda *, group: (entry,))
+    monkeypatch.setattr(metadata, "entry_points", lambda *, group: (entry,))
     assert run_main(["greet"]) == 0
     assert capsys.readouterr().out == "hello\n"
 
@@ -59,11 +63,19 @@ def test_a_broken_package_does_not_take_our_commands_with_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = metadata.EntryPoint("greet", "cli.no_such_module:register", cli_main.COMMAND_GROUP)
-    monkeypatch.setattr(cli_main.metadata, "entry_points", lambda *, group: (entry,))
+    monkeypatch.setattr(metadata, "entry_points", lambda *, group: (entry,))
     assert run_main(["--version"]) == 0
     captured = capsys.readouterr()
     assert captured.out == f"longshore {__version__}\n"
     assert "the command `greet` of cli.no_such_module:register cannot be loaded" in captured.err
+
+
+def test_a_users_own_command_stands_behind_its_file(capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path(__file__).with_name("other_commands.py")
+    assert run_main([f"{file}:register", "greet"]) == 0
+    assert capsys.readouterr().out == "hello\n"
+    assert run_main([f"{file}:regster", "greet"]) == 2
+    assert "did you mean `register`" in capsys.readouterr().err
 
 
 def test_unknown_command_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,3 +156,45 @@ def test_json_is_utf8_in_every_locale() -> None:
 def test_errors_show_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_main(["list", "\x1b[31mfilters"]) == 2
     assert "unknown list `\\x1b[31mfilters`" in capsys.readouterr().err
+
+
+UNTIL_STOPPED = {"schedule", "top", "tensorboard", "models serve"}
+"""Commands that do not end by themselves, so that one object of JSON says nothing about them."""
+OWN_SEEDS = ("train ", "sweep", "bench ", "table ")
+"""Commands whose seeds are something else: trainings, or those of a published table."""
+
+
+def commands() -> dict[str, Any]:
+    """Return every command by its words."""
+    found: dict[str, Any] = {}
+    left = [((), typer.main.get_command(cli_main.build_app()))]
+    while left:
+        words, command = left.pop()
+        if not hasattr(command, "list_commands"):
+            found[" ".join(words)] = command
+            continue
+        context = typer.Context(command)
+        left += [((*words, name), command.get_command(context, name)) for name in command.list_commands(context)]
+    return found
+
+
+def test_every_command_that_ends_speaks_json() -> None:
+    without = {
+        name for name, command in commands().items() if not any("--json" in option.opts for option in command.params)
+    }
+    assert without == UNTIL_STOPPED
+
+
+def test_objective_and_seeds_have_one_default() -> None:
+    objectives = {"train and sweep": plan_flags()["objective"].default}  # their flags say nothing by themselves
+    seeds = {}
+    for name, command in commands().items():
+        for option in command.params:
+            if option.name == "objective" and option.default is not None:
+                objectives[name] = option.default
+            if option.name == "seeds" and not name.startswith(OWN_SEEDS):
+                seeds[name] = option.default
+    assert set(objectives.values()) == {"el-rl"}, objectives
+    assert {"compare", "simulate", "place", "workload run"} <= set(objectives)
+    assert set(seeds.values()) == {12}, seeds
+    assert set(seeds) >= {"compare", "evaluate", "demo"}

@@ -65,7 +65,7 @@ def test_the_default_store_is_in_the_state_folder(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert run("push", bundles[0]) == 0
-    capsys.readouterr()
+    assert capsys.readouterr().out.strip().endswith(f": {tmp_path / 'state' / 'longshore' / 'decisions.db'}")
     assert run("list", "--store", "default", "--json") == 0
     assert [one["name"] for one in json.loads(capsys.readouterr().out)["models"]] == ["el-rl"]
 

@@ -36,6 +36,31 @@ def test_tables_align_and_never_break_lines_in_a_pipe(capsys: pytest.CaptureFixt
     assert all(line == line.rstrip() for line in lines)
 
 
+NODES = [f"ip-10-0-1-{number}.eu-central-1.compute.internal" for number in range(20, 26)]
+
+
+def test_tables_cut_names_so_that_they_fit_and_stay_different(capsys: pytest.CaptureFixture[str]) -> None:
+    output.write_table(("pod", *"abcdef"), [("shop/web-1", *NODES), ("shop/web-2", *NODES)], names=range(7))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[1].split()[0] == "shop/web-1"
+    assert [name[:12] for name in lines[1].split()[1:]] == [name[:12] for name in NODES]
+
+
+def test_tables_that_fit_keep_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    output.write_table(("pod", "node"), [("shop/web-1", NODES[0])], names=(1,))
+    assert NODES[0] in capsys.readouterr().out
+
+
+def test_wide_tables_go_on_below(capsys: pytest.CaptureFixture[str]) -> None:
+    headers = ("policy", *(f"column-{number}" for number in range(5)))
+    output.write_wide_table(headers, [("best-fit", *("x" * 30,) * 5)])
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert first.splitlines()[0].split() == ["policy", "column-0", "column-1", "column-2"]
+    assert second.splitlines()[0].split() == ["policy", "column-3", "column-4"]
+    assert second.splitlines()[1].startswith("best-fit")
+
+
 def test_notes_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     output.note("working")
     captured = capsys.readouterr()
@@ -62,7 +87,3 @@ def test_characters_that_steer_a_terminal_are_escaped(text: str, want: str, caps
 def test_notes_keep_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
     output.note("one\ntwo\x1b[2J")
     assert capsys.readouterr().err == "one\ntwo\\x1b[2J\n"
-
-
-def test_figure_shortens_what_is_not_whole():
-    assert [output.figure(cell) for cell in (1.23456, 7, "stock", None)] == ["1.235", "7", "stock", "-"]

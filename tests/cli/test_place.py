@@ -93,8 +93,64 @@ def test_place_answers_bad_input_with_a_sentence_and_exit_2(
     assert captured.out == ""
 
 
+def test_place_says_that_no_pod_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "4"}}}
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node]}))
+    assert run(str(dump)) == 0
+    told = capsys.readouterr()
+    assert "no pod waits for a node: there is nothing to place" in told.err
+    assert "waiting pod" not in told.out
+
+
+def test_place_takes_an_objective_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "mine.yaml").write_text("terms:\n  - {name: ee, weight: 2.0}\n")
+    arguments = ("--objective", str(tmp_path / "mine.yaml"), "--policies", "best-fit", "--explain", "shop/api-1")
+    assert run(str(EXAMPLE), *arguments) == 0
+    assert "reward: ee " in capsys.readouterr().out
+
+
 def test_place_says_on_stderr_that_there_are_no_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     dump = tmp_path / "empty.json"
     dump.write_text('{"kind": "List"}')
     assert run(str(dump), "--policies", "first-fit", "--json") == 0
     assert "no nodes in the dump" in capsys.readouterr().err
+
+
+def dump_without_figures(folder: Path) -> str:
+    amounts = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+    labels = {"node.kubernetes.io/instance-type": "m5.large"}
+    node = {"metadata": {"name": "a", "labels": labels}, "status": {"allocatable": amounts, "capacity": amounts}}
+    container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    items = [node | {"apiVersion": "v1", "kind": "Node"}, pod | {"apiVersion": "v1", "kind": "Pod"}]
+    path = folder / "dump.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    return str(path)
+
+
+def test_place_says_what_it_assumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    dump = dump_without_figures(tmp_path)
+    assert run(dump, "--policies", "kube-default") == 0
+    out, err = capsys.readouterr()
+    assert "watts_idle_off (assumed)" in out
+    assert "assumed: 1 of 1 nodes have no watts: assumed 0.75 W idle and 3.75 W full for each CPU" in err
+    run(dump, "--policies", "kube-default", "--objective", "cost", "--json")
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["assumed"] == ["watts_idle_on", "watts_idle_off", "terms"]
+    assert len(payload["assumptions"]) == 2
+
+
+def test_place_takes_watts_by_instance_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    dump, power = dump_without_figures(tmp_path), tmp_path / "power.yaml"
+    power.write_text("types: {m5.large: {idle: 6, full: 20}}")
+    assert run(dump, "--policies", "kube-default", "--power-models", str(power), "--json") == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["assumed"] == []
+    assert payload["runs"][0]["outcome"]["watts_idle_off"] == 13.0
+
+
+def test_place_names_the_command_for_clusters_where_nothing_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "empty.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
+    assert run(str(tmp_path / "empty.json")) == 0
+    assert "`longshore savings`" in capsys.readouterr().err

@@ -32,6 +32,8 @@ def run(*arguments: str) -> int:
         (("--kubeconfig", "nowhere.yaml"), "nowhere.yaml"),
         (("--metrics-address", "9090"), "expected HOST:PORT"),
         (("--metrics-address", "127.0.0.1:x"), "expected HOST:PORT"),
+        (("--metrics-tls-key", "tls.key"), "got one of `--metrics-tls-certificate` and `--metrics-tls-key`"),
+        (("--metrics-authorize", "--metrics-address", "0.0.0.0:0"), "expected HTTPS for tokens"),
         (("--filters", "none"), "unknown filter set"),
         (("--lease-name", "A B/.."), "got `--lease-name A B/..`"),
         (("--scheduler-name", ""), "expected small letters"),
@@ -50,7 +52,7 @@ def scheduling(
 ) -> Iterator["subprocess.Popen[str]"]:
     """Run the command in a process of its own; what it says goes to a file."""
     kubeconfig = str(cluster.kubeconfig_for("longshore-scheduler"))
-    command = [sys.executable, "-c", "from longshore.cli.main import main; main()", "schedule"]
+    command = [sys.executable, "-m", "longshore_lab.proof.failpoints", "schedule"]
     command += ["--kubeconfig", kubeconfig, *arguments]
     with log.open("w") as output:
         process = subprocess.Popen(command, stderr=output, stdout=output, text=True, env=os.environ | environment)

@@ -62,6 +62,9 @@ def test_every_hyperparameter_is_a_flag(learner: str, capsys: pytest.CaptureFixt
     ("arguments", "want"),
     [
         pytest.param(["ppoo"], "did you mean `ppo`", id="misspelt learner"),
+        pytest.param(["absent.py:Mine"], "there is no file `absent.py`", id="learner in no file"),
+        pytest.param(["ppo", "--network", "absent.py:Mine"], "there is no file `absent.py`", id="network in no file"),
+        pytest.param(["ppo", "--prior", "absent.py:MINE"], "is in a file, which is not run here", id="prior in a file"),
         pytest.param(["ppo", "--learnin-rate", "1"], "--learning-rate", id="misspelt flag"),
         pytest.param(["ppo", "--network", "gnnn"], "did you mean `gnn`", id="misspelt network"),
         pytest.param(["ppo", "--preset", "thesis"], "it is about: dqn", id="preset of another learner"),
@@ -139,3 +142,15 @@ def test_ctrl_c_and_resume_give_the_bundle_of_a_run_that_was_never_stopped(tmp_p
         policy.pop("name")
         policy["provenance"].pop("seconds")
     assert policies[0] == policies[1]
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_preparing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("longshore.training.run.loop.train", lambda *_, **__: pytest.fail("must not train"))
+    for command in (["train", "ppo"], ["sweep", "ppo"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*command, "--out", str(tmp_path / "file" / "mine")])
+        assert ended.value.code == 2
+        assert "--out: a part of the path is a file" in capsys.readouterr().err

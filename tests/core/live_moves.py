@@ -18,6 +18,7 @@ from longshore.core.words.pod import (
     WeightedAffinityTerm,
 )
 from longshore.core.words.snapshot import Namespace, Snapshot
+from longshore.filters import static_parts
 
 _CASES = 3
 _ADDRESSES = ("0.0.0.0", "10.0.0.1", "10.0.0.2")
@@ -30,7 +31,7 @@ def histories(seed: int, num_moves: int, moves: "dict[Move, int] | None" = None)
     moves = moves or MOVES
     rng = random.Random(seed)
     sources = [rich_snapshot(seed + case) for case in range(_CASES)]
-    live = LiveCluster(seed=seed % 100)
+    live = LiveCluster(static_parts(), seed=seed % 100)
     for node in sources[0].nodes:
         live.put_node(node)
     for pod in sources[0].pods:

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.happening import Happening
 from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
-from longshore.deciding.helping import Happening
+from longshore.filters import static_parts
 from support.builders import make_node, make_pod
 
 NODE = make_node("a").cpu("4").build()
@@ -16,7 +17,7 @@ def pod(name: str, uid: str = "1") -> Pod:
 
 
 def view_with_node() -> ClusterView:
-    view = ClusterView(LiveCluster())
+    view = ClusterView(LiveCluster(static_parts()))
     view.put_node(NODE)
     return view
 
@@ -61,7 +62,7 @@ def test_a_pod_that_was_bound_elsewhere_uses_room_only_there():
 
 
 def test_devices_stay_known_until_the_annotation_is_seen():
-    view = ClusterView(LiveCluster())
+    view = ClusterView(LiveCluster(static_parts()))
     view.put_node(make_node("a").gpu(4).build())
     asking = make_pod("g").gpu(1).build()
     placed = view.assume(asking, "a", (3,), 0.0)

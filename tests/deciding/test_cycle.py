@@ -1,22 +1,27 @@
 """One attempt: what is decided, said and searched for, without a server."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
 
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.decision import Decision
-from longshore.core.words.pod import Pod
+from longshore.core.words.happening import Happening
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import NodeSelectorTerm, Pod
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.cycle import NO_NODES, Cycle
 from longshore.deciding.decider import Decider
 from longshore.deciding.find import find_policy
-from longshore.deciding.helping import UNSUPPORTED
+from longshore.deciding.helping import UNSUPPORTED, could_help
+from longshore.deciding.preempt import UNFINISHED
+from longshore.filters import static_parts
 from support.builders import make_node, make_pod
 
 
 def cycle_of(*nodes: str, cpu: str = "4") -> Cycle:
-    view = ClusterView(LiveCluster())
+    view = ClusterView(LiveCluster(static_parts()))
     for name in nodes:
         view.put_node(make_node(name).cpu(cpu).build())
     return Cycle(Decider(find_policy("kube-default")), view)
@@ -99,6 +104,57 @@ def test_while_victims_are_told_to_leave_nobody_else_is_looked_for():
     cycle = cycle_of("a", cpu="2")
     cycle.view.assume(pod("victim", cpu="2"), "a", None, 0.0)
     assert cycle.attempt(pod("boss", cpu="2", priority=10), is_preempting=True)[1] is None
+
+
+def test_a_search_goes_on_with_the_next_attempt():
+    cycle = cycle_of("a", "b")
+    for node in "ab":
+        cycle.view.put_running(replace(pod(f"on-{node}", cpu="4"), bound_to=node))
+    boss = pod("boss", cpu="2", priority=5)
+    cycle.clock = itertools.count().__next__
+    assert cycle.attempt(boss, search_seconds=0.0)[1] == UNFINISHED
+    found = [cycle.attempt(boss, search_seconds=0.5)[1] for _ in range(4)]
+    assert found[0] == UNFINISHED
+    last = next(each for each in found if each != UNFINISHED)
+    assert last is not None
+    assert [victim.name for victim in last.victims] == [f"on-{last.node}"]
+
+
+def test_room_that_comes_free_during_a_search_is_taken():
+    cycle = cycle_of("a", "b")
+    for node in "ab":
+        cycle.view.put_running(replace(pod(f"on-{node}", cpu="4"), bound_to=node))
+    boss = pod("boss", cpu="2", priority=5)
+    cycle.clock = itertools.count().__next__
+    assert cycle.attempt(boss, search_seconds=0.5)[1] == UNFINISHED
+    cycle.view.drop_running("default/on-b")
+    decisions = [cycle.attempt(boss, search_seconds=0.5) for _ in range(3)]
+    assert [(decision.node, preemption) for decision, preemption in decisions if decision.node][:1] == [("b", None)]
+    assert not any(preemption is not None and preemption.victims for _, preemption in decisions)
+
+
+def test_a_pod_for_a_node_that_does_not_exist_waits_for_nodes():
+    """Without the rejector it would be tried again after every backoff, for ever."""
+    term = NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("ghost",)),))
+    lost = pod("lost")
+    lost = replace(lost, spec=replace(lost.spec, node_affinity=(term,)))
+    decision = attempt(cycle_of("a", "b"), lost)
+    assert decision.rejectors == {""}
+    assert could_help(Happening.NODE_ADDED, "")
+    assert not could_help(Happening.POD_DELETED, "")
+
+
+def test_a_policy_that_fails_in_ever_new_words_is_not_remembered_for_ever():
+    cycle = cycle_of("a")
+    number = itertools.count()
+
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError(f"node {next(number)}")
+
+    cycle = Cycle(Decider(replace(find_policy("best-fit"), score=fail)), cycle.view)
+    for each in range(1000):
+        attempt(cycle, pod(f"p{each}"))
+    assert len(cycle._told) <= 100
 
 
 def test_without_the_right_to_evict_no_preemption_is_tried():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.ops import Array
 from longshore.core.words.decision import Decision
 from longshore.core.words.labels import Requirement
@@ -15,6 +15,7 @@ from longshore.deciding.find import find_policy
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.policies.base import Policy
 from support.builders import make_node, make_pod
+from support.compiling import encode
 
 NODES = (
     make_node("full").cpu("1").memory("1Gi").build(),

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longshore.core.arrays import features
+from longshore.core.arrays.feature_table import SIMULATOR, Feature
+from longshore.core.arrays.features import chosen
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.deciding.find import check_size, find_live_policy, find_policy
 from longshore.filters import feasible
@@ -43,6 +44,15 @@ def test_bundles_are_called_by_their_folders():
     write_folder(Path("runs/a"), make_bundle())
     write_folder(Path("runs/b"), make_bundle())
     assert [find_policy(text).name for text in ("runs/a", "runs/b/")] == ["runs/a", "runs/b"]
+
+
+def test_a_live_policy_reads_its_bundle_once(monkeypatch: pytest.MonkeyPatch):
+    write_folder(Path("mine"), make_bundle())
+    opened: list[str] = []
+    plain_open = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *given: (opened.append(self.name), plain_open(self, *given))[1])
+    find_live_policy("mine", waits_for_readings=True)
+    assert sorted(opened) == ["policy.json", "weights.safetensors"]
 
 
 def test_weights_go_behind_the_folder():
@@ -123,10 +133,10 @@ def test_a_feature_that_no_live_cluster_tells_is_refused(monkeypatch: pytest.Mon
     bundle = make_bundle()
     write_folder(Path("mine"), bundle)
     name = bundle.feature_names[0]
-    found = features.chosen(bundle.feature_names)
+    found = chosen(bundle.feature_names)
 
-    def elsewhere(names: tuple[str, ...]) -> tuple[features.Feature, ...]:
-        return (replace(found[0], where=(features.SIMULATOR,)), *found[1:])
+    def elsewhere(names: tuple[str, ...]) -> tuple[Feature, ...]:
+        return (replace(found[0], where=(SIMULATOR,)), *found[1:])
 
     monkeypatch.setattr("longshore.deciding.find.chosen", elsewhere)
     with pytest.raises(InputError, match=f"`{name}`, which a live cluster does not tell"):
@@ -136,3 +146,11 @@ def test_a_feature_that_no_live_cluster_tells_is_refused(monkeypatch: pytest.Mon
 def test_what_is_neither_is_answered_at_the_start_of_a_scheduler():
     with pytest.raises(InputError, match="no policy and no folder"):
         find_live_policy("models/none")
+
+
+def test_a_live_policy_may_wait_for_readings_where_limits_count():
+    write_folder(Path("mine"), make_bundle())
+    assert find_live_policy("mine").filters == "upstream+latency"
+    assert find_live_policy("mine", waits_for_readings=True).filters == "upstream+known-latency"
+    with pytest.raises(InputError, match="latency limits do not count"):
+        find_live_policy("kube-default", waits_for_readings=True)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from longshore.core.arrays.encode import encode
 from longshore.core.words.snapshot import Snapshot
 from longshore.deciding.decide import decide_all
 from longshore.deciding.find import find_policy
 from longshore.deciding.placement_figures import PlacementFigures, placement_figures
 from support.builders import make_node, make_pod
+from support.compiling import encode
 
 NEAR = make_node("near").cpu("4").memory("8Gi").power(100.0, 200.0).readings(latency_ms=5.0).build()
 FAR = make_node("far").cpu("4").memory("8Gi").power(100.0, 200.0).readings(latency_ms=80.0).build()

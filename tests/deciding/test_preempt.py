@@ -2,22 +2,24 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from longshore import filters
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded
 from longshore.core.words.decision import Rejection
 from longshore.core.words.labels import Requirement, Selector
 from longshore.core.words.pod import AffinityTerm, Pod, SpreadConstraint
 from longshore.core.words.snapshot import Snapshot
 from longshore.deciding.budgets import violating
-from longshore.deciding.preempt import Preemption, Search, eligibility, fit_message, preempt
+from longshore.deciding.preempt import CHANGED, Preemption, VictimSearch, eligibility, fit_message, preempt
 from longshore.deciding.trial_room import Move
+from longshore.deciding.victims import Search
 from longshore.kube.context import DisruptionBudget
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod
+from support.compiling import encode
 
 LOW, MIDDLE, HIGH, VERY_HIGH = 0, 100, 1000, 10_000
 APP = Selector((Requirement("app", "In", ("x",)),))
@@ -255,28 +257,86 @@ def test_the_search_ends_with_enough_candidates_once_one_of_them_breaks_no_budge
 
 
 @pytest.mark.parametrize(
-    ("policy", "nominated", "other", "want"),
+    ("nominated", "other", "want"),
     [
-        ("Never", "", make_pod("v").on("a").build(), "not eligible due to preemptionPolicy=Never."),
-        ("", "a", leaving(make_pod("v").on("a").build()), ""),
+        ("a", leaving(make_pod("v").on("a").build()), ""),
         (
-            "",
             "a",
             leaving(make_pod("v").on("a").build(), is_being_preempted=True),
             "not eligible due to a terminating pod on the nominated node.",
         ),
-        (
-            "",
-            "a",
-            leaving(make_pod("v").priority(HIGH).on("a").build(), is_being_preempted=True),
-            "",
-        ),
-        ("PreemptLowerPriority", "gone", leaving(make_pod("v").on("a").build(), is_being_preempted=True), ""),
+        ("a", leaving(make_pod("v").priority(HIGH).on("a").build(), is_being_preempted=True), ""),
+        ("gone", leaving(make_pod("v").on("a").build(), is_being_preempted=True), ""),
     ],
 )
-def test_a_pod_waits_for_the_victims_it_has(policy: str, nominated: str, other: Pod, want: str):
+def test_a_pod_waits_for_the_victims_it_has(nominated: str, other: Pod, want: str):
     case = Case(one_pod_nodes("a"), [other], make_pod("p").priority(HIGH))
-    assert eligibility(case.pod, policy, nominated, case.judge(case.encoded()), case.on) == want
+    assert eligibility(case.pod, nominated, case.judge(case.encoded()), case.on) == want
+
+
+def interrupted(case: Case, change: Callable[[int], None]) -> Preemption:
+    """Search with a change of the cluster between any two steps, and ask again in the end."""
+    look = lambda: (case.encoded(), Search(filters.UPSTREAM, case.on))  # noqa: E731
+    encoded, search = look()
+    found = VictimSearch(encoded, case.pod, case.judge(encoded), search)
+    for number, _ in enumerate(found.steps(look)):
+        change(number)
+    encoded, search = look()
+    return found.result(encoded, search, is_fresh=False)
+
+
+def two_of_four() -> Case:
+    """Four nodes with two pods each; on `a` and `b` the least has to leave."""
+    nodes = [make_node(name).cpu("4") for name in "abcd"]
+    sizes = {"a": "1", "b": "1", "c": "2", "d": "2"}
+    others = [
+        running(make_pod(f"{name}{i}").cpu(sizes[name]), name, LOW if name in "ab" else MIDDLE, float(name == "a"))
+        for name in "abcd"
+        for i in range(2)
+    ]
+    return Case(nodes, others, make_pod("p").cpu("3").priority(HIGH))
+
+
+def test_a_search_that_is_interrupted_finds_the_same_if_nothing_changes():
+    case = two_of_four()
+    assert interrupted(case, lambda _: None) == case.preempt()
+    assert names(case.preempt()) == ("a", ["a1"])
+
+
+def test_a_node_that_goes_during_the_search_is_not_chosen():
+    case = two_of_four()
+
+    def change(number: int) -> None:
+        if number == 0:
+            case.nodes = [node for node in case.nodes if node.name != "a"]
+            case.others = [other for other in case.others if other.bound_to != "a"]
+
+    assert names(interrupted(case, change))[0] == "b"
+
+
+def test_a_node_that_filled_during_the_search_is_asked_again():
+    """With two more pods on `a`, three have to leave there: `b` is better now."""
+    case = two_of_four()
+    steps = 0
+
+    def change(number: int) -> None:
+        nonlocal steps
+        steps = number
+        if number == 1:
+            case.others += [running(make_pod(f"more{i}").cpu("1"), "a") for i in range(2)]
+
+    assert names(interrupted(case, change))[0] == "b"
+    assert steps == 1
+
+
+def test_a_search_whose_nodes_have_all_changed_finds_nobody_and_does_not_blame_the_pods():
+    case = two_of_four()
+
+    def change(number: int) -> None:
+        if number == 1:
+            case.others = [replace(other, priority=VERY_HIGH) for other in case.others]
+
+    assert interrupted(case, change) == Preemption(None, message=CHANGED)
 
 
 # The slow twin: every question about a node is answered by encoding a cluster in which the pods are as they would be.

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from longshore import filters
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, is_on
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place, remove
 from longshore.core.arrays.power import cluster_watts
@@ -141,7 +141,7 @@ def _branch(
     since = happening[number - 1].time if number else start
     held = [
         0.0,
-        float((arrays.state.pod_count > 0).sum()),
+        float(is_on(arrays).sum()),
         float(cluster_watts(arrays, switch_off_idle=False)),
         float(cluster_watts(arrays, switch_off_idle=True)),
     ]

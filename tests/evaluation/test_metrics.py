@@ -42,10 +42,12 @@ def measured() -> Measured:
         latency_ms=row(10.0, 20.0, np.nan, 60.0, 5.0, np.nan),
         is_beyond_limit=row(0, 0, 0, 1, 0, 0, dtype=bool),
         is_beyond_soft=row(0, 1, 0, 1, 0, 0, dtype=bool),
+        switched_on=row(1, 1, 0, 0, 0, 0, dtype=bool),
         active_nodes=row(1, 2, 2, 2, 2, 2, dtype=np.int32),
         cpu_variance=row(0.0, 0.1, 0.1, 0.3, 0.9, 0.9),
         watts_idle_on=row(300.0, 310.0, 310.0, 330.0, 900.0, 900.0),
         watts_idle_off=row(100.0, 200.0, 200.0, 220.0, 900.0, 900.0),
+        cost_per_hour=row(1.0, 3.0, 3.0, 3.0, 9.0, 9.0),
         running=row(1, 2, 2, 3, 4, 4, dtype=np.int32),
         waiting=row(0, 0, 1, 1, 0, 0, dtype=np.int32),
         pods_per_node=np.array([[1, 0, 0], [1, 1, 0], [1, 1, 0], [2, 1, 0], [2, 2, 0], [2, 2, 0]], np.int32)[
@@ -73,6 +75,7 @@ def test_values_by_hand() -> None:
         "peak_watts_idle_off": 220.0,
         "kwh": (300 * 2 + 310 * 3 + 330 * 5) / 3.6e6,
         "kwh_idle_off": (100 * 2 + 200 * 3 + 220 * 5) / 3.6e6,
+        "cost_per_hour": (1.0 * 2 + 3.0 * 8) / 10,
         "pending": 0.6,
         "unschedulable": 1.0,
         # The first pod is placed well; the second switches b on; the third waits; the fourth breaks its limit.

@@ -32,6 +32,14 @@ def test_host_ports_are_more_than_packing() -> None:
     assert not make_packing(compile_trace(trace)).is_whole
 
 
+def test_daemonsets_are_not_packed() -> None:
+    pods = [make_pod("a").cpu(500), make_pod("agent").cpu(100).owner("DaemonSet", "agent")]
+    trace = Trace((make_node("n").build(),), tuple(Create(0.0, pod.build()) for pod in pods))
+    packing = make_packing(compile_trace(trace))
+    assert packing.group_of_pod[0] >= 0 and packing.group_of_pod[1] == -1
+    assert not packing.is_whole
+
+
 def test_power_lines_are_below_the_curve_and_touch_it() -> None:
     nodes = (make_node("n").cpu(1000).power(50.0, 120.0, 130.0).build(),)
     trace = Trace(nodes, (Create(0.0, make_pod("a").cpu(1).build()),))

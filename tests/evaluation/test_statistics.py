@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longshore.core.words.errors import InputError
-from longshore.evaluation.statistics import bootstrap_means, interquartile_mean, interval, paired_difference
+from longshore.evaluation.statistics import bootstrap_means, interval, paired
 
 
 @pytest.mark.parametrize("runs", [10, 20, 40])
@@ -66,16 +66,14 @@ def test_the_same_seed_gives_the_same_interval() -> None:
 def test_pairing_removes_what_seeds_have_in_common() -> None:
     rng = np.random.default_rng(1)
     common, noise = rng.normal(0, 100, 10), rng.normal(0, 0.1, 10)
-    found = paired_difference(common + 1.0 + noise, common)
+    found = interval(paired(common + 1.0 + noise, common))
     assert found.low == pytest.approx(1.0, abs=0.2) and found.high == pytest.approx(1.0, abs=0.2)
-    with pytest.raises(InputError, match="10 and 9 runs"):
-        paired_difference(common, common[:9])
 
 
-def test_interquartile_mean_by_hand() -> None:
-    assert interquartile_mean([100.0, 1.0, 2.0, -50.0]) == 1.5
-    # Of six, the middle half is three: the middle two, and half of each beside them.
-    assert interquartile_mean([0.0, 1.0, 2.0, 3.0, 4.0, 99.0]) == pytest.approx((0.5 * 1 + 2 + 3 + 0.5 * 4) / 3)
+def test_pairing_takes_rounding_for_no_difference() -> None:
+    found = paired(np.array([118.6 + 2.4e-14, 2e6 + 1e-4, 1.0, np.nan]), np.array([118.6, 2e6, 1.001, 1.0]))
+    assert found[:3].tolist() == [0.0, 0.0, pytest.approx(-0.001)]
+    assert np.isnan(found[3])
 
 
 def test_nonsense_is_refused() -> None:

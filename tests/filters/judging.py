@@ -1,9 +1,9 @@
 """What one filter says about the pod named `new`, in names and words."""
 
-from longshore.core.arrays.encode import encode
-from longshore.filters import rejections
+from longshore import filters
 from longshore.filters.base import Rejection
 from support.builders import NodeBuilder, PodBuilder, make_snapshot
+from support.compiling import encode
 
 __all__ = ["judge", "reasons", "refused"]
 
@@ -13,7 +13,7 @@ def judge(filter_name: str, *parts: NodeBuilder | PodBuilder, **fields: object) 
     snapshot = make_snapshot(*parts, **fields)
     new = next(pod for pod in snapshot.pods if pod.name == "new")
     encoded = encode(snapshot, padded_nodes=len(snapshot.nodes) + 1)
-    return rejections(encoded, encoded.class_of(new), (filter_name,))
+    return filters.judge(encoded, encoded.class_of(new), (filter_name,))[1]
 
 
 def refused(filter_name: str, *parts: NodeBuilder | PodBuilder, **fields: object) -> set[str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,16 +12,16 @@ import numpy as np
 import pytest
 
 from longshore import filters
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.ops import Array
 from longshore.core.words.errors import UnknownNameError
-from longshore.filters import REGISTRY, SETS, UPSTREAM, feasible, filter_set, judge, load, rejections
+from longshore.filters import REGISTRY, SETS, UPSTREAM, feasible, filter_set, judge, load
 from longshore.filters.base import Filter
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.jax_arrays import to_jax
 from support.uniform import PADDED_NODES, Cluster, device_clusters, oracle_clusters
 
-NAMES = tuple(REGISTRY.table)
+NAMES = REGISTRY.names()
 SERIES = {"upstream's constraints": lambda: oracle_clusters(400), "devices and latency": lambda: device_clusters(100)}
 SHORT_CUT = ("NodePorts", "PodTopologySpread", "InterPodAffinity")
 """Filters whose terms stand in tables that may have no column."""
@@ -102,10 +103,10 @@ def test_numpy_and_jax_agree_on_arrays_as_encoded(name: str) -> None:
 
 @every_set
 def test_a_set_is_compiled_once_for_all_classes_of_a_cluster(set_name: str) -> None:
-    compiled, traces = counted(lambda arrays, pod_class: feasible(arrays, pod_class, SETS[set_name]))
+    compiled, traces = counted(lambda arrays, pod_class: feasible(arrays, pod_class, filter_set(set_name)))
     for cluster in device_clusters(100)[:5]:
         for pod_class in range(len(cluster.encoded.specs)):
-            want = feasible(cluster.encoded.arrays, np.asarray(pod_class), SETS[set_name])
+            want = feasible(cluster.encoded.arrays, np.asarray(pod_class), filter_set(set_name))
             np.testing.assert_array_equal(np.asarray(compiled(cluster.uniform, pod_class)), want)
     assert len(traces) == 1
 
@@ -114,7 +115,7 @@ def test_a_set_is_compiled_once_for_all_classes_of_a_cluster(set_name: str) -> N
 @every_series
 def test_padding_is_never_feasible(set_name: str, series: str) -> None:
     for cluster in SERIES[series]():
-        mask = feasible(cluster.encoded.arrays, np.asarray(cluster.pod_class), SETS[set_name])
+        mask = feasible(cluster.encoded.arrays, np.asarray(cluster.pod_class), filter_set(set_name))
         assert not mask[cluster.num_nodes :].any()
 
 
@@ -140,8 +141,8 @@ def test_reasons_are_given_exactly_for_refused_nodes(set_name: str, series: str)
     num_refused = 0
     for cluster in SERIES[series]():
         names = cluster.encoded.node_names
-        mask = feasible(cluster.encoded.arrays, np.asarray(cluster.pod_class), SETS[set_name])
-        judged, found = judge(cluster.encoded, cluster.pod_class, SETS[set_name])
+        mask = feasible(cluster.encoded.arrays, np.asarray(cluster.pod_class), filter_set(set_name))
+        judged, found = judge(cluster.encoded, cluster.pod_class, filter_set(set_name))
         np.testing.assert_array_equal(judged, mask)
         assert set(found) == {
             name for name, is_allowed in zip(names, mask[: len(names)], strict=True) if not is_allowed
@@ -155,7 +156,7 @@ def test_reasons_are_given_exactly_for_refused_nodes(set_name: str, series: str)
 def test_a_filter_explains_every_node_that_it_refuses(name: str) -> None:
     num_refused = 0
     for cluster in (*oracle_clusters(400), *device_clusters(100)):
-        found = rejections(cluster.encoded, cluster.pod_class, (name,))
+        found = judge(cluster.encoded, cluster.pod_class, (name,))[1]
         # Upstream names no plugin where the framework itself narrowed the nodes.
         expected = {"", "NodeAffinity"} if name == "PreFilter" else {name}
         assert {rejection.filter for rejection in found.values()} <= expected
@@ -189,15 +190,15 @@ def test_explaining_thousands_of_nodes_asks_every_filter_once(monkeypatch: pytes
     counting = replace(unit("NodeResourcesFit"), explain=explain)
     monkeypatch.setattr(filters, "load", lambda names: (("NodeResourcesFit", counting),))
     encoded = encode(make_snapshot(*(make_node(f"n{i}") for i in range(50)), make_pod("p").cpu("64")))
-    assert len(rejections(encoded, 0)) == 50
+    assert len(judge(encoded, 0)[1]) == 50
     assert calls == [50]
 
 
 def test_the_first_filter_that_refuses_is_named() -> None:
     node = make_node("a").taint("dedicated").unschedulable()
     encoded = encode(make_snapshot(node, make_pod("p").cpu("64")))
-    assert rejections(encoded, 0)["a"].filter == "NodeUnschedulable"
-    assert rejections(encoded, 0, ("NodeResourcesFit", "TaintToleration"))["a"].filter == "NodeResourcesFit"
+    assert judge(encoded, 0)[1]["a"].filter == "NodeUnschedulable"
+    assert judge(encoded, 0, ("NodeResourcesFit", "TaintToleration"))[1]["a"].filter == "NodeResourcesFit"
 
 
 @pytest.mark.parametrize("name", SHORT_CUT)
@@ -215,8 +216,9 @@ def test_the_short_cut_is_not_taken_where_a_pod_has_terms(name: str) -> None:
 def test_sets_differ_by_the_latency_limit_only() -> None:
     assert filter_set("upstream") == UPSTREAM
     assert filter_set("upstream+latency") == (*UPSTREAM, "LatencyLimit")
+    assert filter_set("upstream+known-latency") == (*UPSTREAM, "LatencyLimit", "LatencyKnown")
     assert "LatencyLimit" not in UPSTREAM
-    assert set(NAMES) == set(filter_set("upstream+latency"))
+    assert set(REGISTRY.table) == set(filter_set("upstream+known-latency"))
 
 
 def test_filters_of_other_packages_join_the_larger_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,6 +227,7 @@ def test_filters_of_other_packages_join_the_larger_set(monkeypatch: pytest.Monke
     monkeypatch.setattr(filters, "REGISTRY", replace(REGISTRY))
     assert filter_set("upstream") == UPSTREAM
     assert filter_set("upstream+latency") == (*UPSTREAM, "LatencyLimit", "Mine")
+    assert filter_set("upstream+known-latency") == (*UPSTREAM, "LatencyLimit", "LatencyKnown", "Mine")
 
 
 def test_only_the_set_with_latency_heeds_a_latency_limit() -> None:
@@ -241,3 +244,16 @@ def test_an_unknown_set_is_answered_with_the_nearest() -> None:
 
 def test_filters_are_loaded_in_the_order_given() -> None:
     assert [name for name, _ in load(("NodePorts", "NodeName"))] == ["NodePorts", "NodeName"]
+
+
+def test_filters_by_name_and_by_file_stand_behind_a_set(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from longshore.filters.base import Filter, fixed\n"
+        "FILTER = Filter(lambda arrays, _: arrays.nodes.is_real & False, fixed('Mine', 'none'))\n"
+    )
+    names = filter_set(f"upstream,LatencyLimit,{file}:FILTER")
+    assert names == (*UPSTREAM, "LatencyLimit", f"{file}:FILTER")
+    assert not feasible(plain_cluster().uniform, np.asarray(0), names).any()
+    with pytest.raises(UnknownNameError, match="did you mean `NodeName`"):
+        filter_set("upstream,NodeNam")

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from longshore.core.arrays.encode import encode
 from longshore.core.words.labels import Requirement
 from longshore.core.words.pod import NodeSelectorTerm, Volume
 from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim, Snapshot
-from longshore.filters import feasible, rejections
+from longshore.filters import feasible
+from longshore.filters import judge as judge_filters
 from support.builders import make_node, make_pod
+from support.compiling import encode
 
 ZONE_A = NodeSelectorTerm((Requirement("zone", "In", ("a",)),))
 HAS_DISK = NodeSelectorTerm((Requirement("disk", "Exists"),))
@@ -24,7 +25,7 @@ def judge(*affinities: tuple[NodeSelectorTerm, ...] | None) -> tuple[list[str], 
     pod = make_pod("p").spec(volumes=tuple(Volume("persistentVolumeClaim", claim.name) for claim in claims)).build()
     encoded = encode(Snapshot(nodes=NODES, pods=(pod,), volumes=volumes, claims=claims))
     mask = feasible(encoded.arrays, np.asarray(0), ("VolumeBinding",))
-    found = rejections(encoded, 0, ("VolumeBinding",))
+    found = judge_filters(encoded, 0, ("VolumeBinding",))[1]
     return [NODES[i].name for i in np.flatnonzero(mask)], {node: r.reasons[0] for node, r in found.items()}
 
 

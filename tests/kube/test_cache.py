@@ -214,6 +214,24 @@ def test_a_bound_pod_counts_without_annotations_that_cannot_be_read() -> None:
     assert dict(running.spec.containers[0].requests) == {"cpu": 2 * 10**9}
 
 
+def test_a_waiting_pod_counts_without_annotations_that_cannot_be_read() -> None:
+    notes = {
+        "longshore.dev/latency-hard-limit-ms": "10ms",
+        "latencyHardConstraint": "30",
+        "latencySoftConstraint": "5",
+        "longshore.dev/gpu-milli": "half",
+        "longshore.dev/gpu-count": "1",
+    }
+    bad = pod("a", 1)
+    bad = msgspec.structs.replace(bad, metadata=msgspec.structs.replace(bad.metadata, annotations=notes))
+    (change,) = watched(Cache(), PODS, "ADDED", bad)
+    assert change.pod is not None
+    spec = change.pod.spec
+    assert (spec.latency_hard_ms, spec.latency_soft_ms, spec.gpu) == (30.0, 5.0, None)
+    assert "`10ms`" in change.error
+    assert "`half`" in change.error
+
+
 def test_a_bound_pod_of_which_nobody_knows_what_it_uses_fills_its_node() -> None:
     cache = Cache()
     (change,) = watched(cache, PODS, "ADDED", pod("a", 1, overhead={"cpu": "many"}, nodeName="n"))
@@ -316,3 +334,12 @@ def test_shared_values_that_nobody_holds_are_forgotten(monkeypatch: pytest.Monke
         watched(cache, PODS, "MODIFIED", thing)
     assert len(cache._shared) <= 120
     assert cache.pod("default/a").bound_to == "node-499"
+
+
+def test_specifications_of_applications_that_are_gone_are_soon_forgotten() -> None:
+    cache, num_pods = Cache(), 1500
+    kept = [pod(f"kept-{i}", i + 1, nodeSelector={"kept": str(i)}) for i in range(num_pods)]
+    listed(cache, PODS, *kept)
+    for i in range(2 * num_pods):
+        watched(cache, PODS, "MODIFIED", pod("rolled-out", num_pods + i + 1, nodeSelector={"k": str(i)}))
+        assert len(cache._shared) < 1.7 * num_pods

@@ -11,6 +11,7 @@ import yaml
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.kube.config import load_identity
 from longshore.kube.identity import Certificate, Credentials, Identity
+from longshore_lab.cluster.certificates import issue, make_authority
 
 SERVER = "https://cluster.example:6443"
 
@@ -45,12 +46,13 @@ async def test_certificates_may_stand_in_the_kubeconfig(tmp_path: Path) -> None:
 
 
 async def test_certificates_may_stand_in_files_beside_it(tmp_path: Path) -> None:
-    for name in ("a.crt", "a.key", "ca.crt"):
-        (tmp_path / name).write_text(name)
+    pair = issue(make_authority("a"), "one", is_client=True)
+    for name, content in (("a.crt", pair.certificate), ("a.key", pair.key), ("ca.crt", b"ca.crt")):
+        (tmp_path / name).write_bytes(content)
     user = {"client-certificate": "a.crt", "client-key": "a.key"}
     found = load(write(tmp_path / "config", user, {"certificate-authority": "ca.crt"}))
     assert found.ca == b"ca.crt"
-    assert await found.credentials.current() == Credentials(None, Certificate(b"a.crt", b"a.key"))
+    assert await found.credentials.current() == Credentials(None, Certificate(pair.certificate, pair.key))
 
 
 async def test_token_may_stand_in_the_kubeconfig_or_in_a_file(tmp_path: Path) -> None:

@@ -174,10 +174,17 @@ def test_a_nodes_latencies_to_zones_are_a_reading(node: Node) -> None:
     assert read_node().readings.zone_latency_ms == ()
 
 
-def test_a_node_without_annotations_has_the_defaults() -> None:
-    plain = read_node()
-    assert (plain.gpu_count, plain.gpu_model, plain.power) == (0, "", NodePower())
-    assert (plain.cost_per_hour, plain.carbon_grams_per_kwh) == (Node("").cost_per_hour, Node("").carbon_grams_per_kwh)
+def test_what_a_node_does_not_say_is_assumed_by_its_size_and_told() -> None:
+    plain = read_node(status={"allocatable": {"cpu": "2", "memory": "8Gi"}})
+    assert (plain.gpu_count, plain.gpu_model, plain.power) == (0, "", NodePower((1.5, 7.5)))
+    assert (plain.cost_per_hour, plain.carbon_grams_per_kwh) == (pytest.approx(0.092), 400.0)
+    assert plain.assumed == ("carbon", "power", "price")
+    assert read_node().power == NodePower((0.0, 0.0))
+
+
+def test_what_a_node_says_is_not_assumed() -> None:
+    told = read_node(metadata={"name": "a", "annotations": {"longshore.dev/watts": "90,200"}})
+    assert (told.power, told.assumed) == (NodePower((90.0, 200.0)), ("carbon", "price"))
 
 
 def test_a_nodes_price_may_be_nothing() -> None:
@@ -224,6 +231,14 @@ def test_a_pod_that_is_being_deleted_is_terminating() -> None:
     assert read_pod(metadata={"name": "p", "deletionTimestamp": "2026-01-01T00:00:00Z"}).spec.is_terminating
 
 
+def test_a_static_pods_mirror_belongs_to_its_node() -> None:
+    mirror = read_pod(
+        metadata={"name": "p", "annotations": {"kubernetes.io/config.mirror": "d41d8cd9"}}, spec={"nodeName": "a"}
+    )
+    assert mirror.spec.owner == Owner("v1", "Node", "a")
+    assert not mirror.spec.keeps_node_on
+
+
 def test_an_owner_that_does_not_control_is_no_owner() -> None:
     reference = {"apiVersion": "v1", "kind": "Node", "name": "x", "controller": False}
     assert read_pod(metadata={"name": "p", "ownerReferences": [reference]}).spec.owner is None
@@ -259,6 +274,21 @@ def test_quantities_are_text_or_numbers(quantity: str | float, want_nanos: int) 
 def test_gpu_annotations_of_a_pod(notes: dict[str, str], want_gpu: GpuRequest | None) -> None:
     annotations = {f"longshore.dev/gpu-{key}": value for key, value in notes.items()}
     assert read_pod(metadata={"name": "p", "annotations": annotations}).spec.gpu == want_gpu
+
+
+@pytest.mark.parametrize(
+    ("notes", "want"),
+    [
+        ({"latencySoftConstraint": "20", "latencyHardConstraint": "30"}, (20.0, 30.0)),
+        ({"longshore.dev/latency-soft-limit-ms": "5", "latencySoftConstraint": "20"}, (5.0, None)),
+        ({"latencyHardConstraint": "30", "longshore.dev/latency-hard-limit-ms": "7"}, (None, 7.0)),
+    ],
+)
+def test_a_limits_name_with_our_prefix_wins_over_the_one_of_the_thesis(
+    notes: dict[str, str], want: tuple[float | None, float | None]
+) -> None:
+    spec = read_pod(metadata={"name": "p", "annotations": notes}).spec
+    assert (spec.latency_soft_ms, spec.latency_hard_ms) == want
 
 
 def test_a_bound_pod_says_which_devices_it_holds() -> None:

@@ -14,6 +14,7 @@ from longshore.core.words.snapshot import (
     PersistentVolumeClaim,
     Service,
     Snapshot,
+    VolumeLimit,
 )
 from longshore.kube.dump import DUMP_COMMAND, NO_NODES, Import, read_dump, split_dump, write_dump
 
@@ -172,8 +173,25 @@ RELATED = [
     pytest.param(
         thing("PersistentVolume", "v", spec={"csi": {"driver": "disk.example.com", "volumeHandle": "1"}}),
         "volumes",
-        PersistentVolume("v", (), is_csi=True),
+        PersistentVolume("v", (), is_csi=True, csi_driver="disk.example.com"),
         id="a volume that a driver attaches",
+    ),
+    pytest.param(
+        thing("PersistentVolume", "v", spec={"awsElasticBlockStore": {"volumeID": "vol-1"}}),
+        "volumes",
+        PersistentVolume("v", (), is_csi=True, csi_driver="ebs.csi.aws.com"),
+        id="a volume of a driver that was part of Kubernetes",
+    ),
+    pytest.param(
+        thing(
+            "CSINode",
+            "a",
+            apiVersion="storage.k8s.io/v1",
+            spec={"drivers": [{"name": "x", "allocatable": {"count": 25}}, {"name": "y", "allocatable": {}}, {}]},
+        ),
+        "volume_limits",
+        VolumeLimit("a", "x", 25),
+        id="how many volumes a node takes",
     ),
     pytest.param(
         thing(
@@ -287,6 +305,13 @@ def test_kinds_of_other_groups_are_passed_over_unread(kind: str, version: str, w
 
 def test_an_unknown_kind_may_look_like_anything() -> None:
     assert read(thing("Widget", "w", spec=[1], status="fine")).skipped == {"Widget": 1}
+
+
+def test_yaml_is_called_yaml() -> None:
+    with pytest.raises(InputError, match="it is YAML"):
+        read_dump(b"# a dump\napiVersion: v1\nkind: List\n")
+    with pytest.raises(InputError, match="truncated"):
+        read_dump(b'{"kind": "List", "items": [')
 
 
 @pytest.mark.parametrize(
@@ -446,7 +471,8 @@ def test_a_dash_is_called_standard_input() -> None:
 def test_the_dump_command_asks_for_every_kind_that_is_read() -> None:
     asked = set(DUMP_COMMAND.split()[2].split(","))
     assert asked == {
-        "nodes", "pods", "namespaces", "services", "replicationcontrollers", "replicasets", "statefulsets", "pv", "pvc"
+        "nodes", "pods", "namespaces", "services", "replicationcontrollers", "replicasets", "statefulsets", "pv", "pvc",
+        "csinodes",
     }  # fmt: skip
 
 
@@ -460,3 +486,14 @@ def test_a_dump_that_is_written_again_reads_the_same() -> None:
 
 def test_splitting_reads_no_object() -> None:
     assert len(split_dump(b'{"kind": "List", "items": [1, {"kind": "Node"}]}')) == 2
+
+
+def test_slips_of_the_pen_are_counted_and_named() -> None:
+    notes = {"metadata": {"annotations": {"longshore.dev/wats": "1,2"}, "labels": {"longshore.dev/gpu-modl": "T4"}}}
+    found = read(thing("Node", "a", **notes), thing("Node", "b", **notes), thing("Pod", "p", **notes))
+    assert found.notes == (
+        "2 nodes: `longshore.dev/gpu-modl` means nothing on a node; did you mean `longshore.dev/gpu-model`?",
+        "2 nodes: `longshore.dev/wats` means nothing on a node; did you mean `longshore.dev/watts`?",
+        "1 pod: `longshore.dev/gpu-modl` means nothing on a pod; did you mean `longshore.dev/gpu-model`?",
+        "1 pod: `longshore.dev/wats` means nothing on a pod",
+    )

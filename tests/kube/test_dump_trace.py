@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from longshore import filters
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.place import place
 from longshore.core.words.labels import Requirement, Selector
 from longshore.core.words.pod import AffinityTerm, NodeSelectorTerm, Pod, SpreadConstraint, Volume
 from longshore.core.words.snapshot import Namespace, Snapshot
 from longshore.core.words.trace import Create, Trace
 from longshore.kube.dump import Import
-from longshore.kube.dump_trace import trace_from_dump
+from longshore.kube.dump_trace import left_out, trace_from_dump
 from longshore.kube.trace_file import read_trace, write_trace
 from longshore.policies import REGISTRY as POLICIES
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 WEB = Selector((Requirement("app", "In", ("web",)),))
 
@@ -48,7 +48,18 @@ def test_waiting_pods_stay_as_they_are() -> None:
 def test_pods_on_unknown_nodes_behind_gates_and_being_deleted_are_left_out() -> None:
     gated = replace(make_pod("gated").build(), scheduling_gates=("wait",))
     ending = make_pod("ending").spec(is_terminating=True).build()
-    assert trace_of(Snapshot(pods=(make_pod("lost").on("gone").build(), gated, ending))).events == ()
+    snapshot = Snapshot(pods=(make_pod("lost").on("gone").build(), gated, ending))
+    assert trace_of(snapshot).events == ()
+    assert left_out(snapshot) == {
+        "default/lost": "its node is not in the dump",
+        "default/gated": "it is gated",
+        "default/ending": "it is being deleted",
+    }
+
+
+def test_a_gated_pod_that_runs_is_kept() -> None:
+    running = replace(make_pod("p").on("a").build(), scheduling_gates=("wait",))
+    assert left_out(make_snapshot(make_node("a"), running), {running.key}) == {}
 
 
 def test_other_objects_are_kept() -> None:
@@ -112,5 +123,5 @@ def test_others_see_bound_pods_as_before() -> None:
 def test_a_trace_from_a_dump_reads_back_from_its_file() -> None:
     limits = (("latencyHardConstraint", "20"), ("latencySoftConstraint", "10"))
     bound = replace(make_pod("p").latency(10.0, 20.0).on("a").build(), annotations=(*limits, ("note", "x")))
-    trace = trace_of(replace(make_snapshot(make_node("a")), pods=(bound,)))
+    trace = trace_of(replace(make_snapshot(make_node("a").unannotated()), pods=(bound,)))
     assert read_trace(write_trace(trace)) == trace

@@ -23,7 +23,7 @@ from longshore.core.words.snapshot import (
 from longshore.kube import convert, manifest, wire
 from longshore.kube.dump import read_objects
 from longshore_lab.oracle.cases import make_case
-from support.builders import random_snapshot
+from support.builders import make_node, random_snapshot
 
 
 def raw(item: Any) -> msgspec.Raw:
@@ -219,17 +219,25 @@ def test_a_field_that_has_changed_since_overrules_its_annotation() -> None:
     notes = (("longshore.dev/latency-ms", "10"), ("longshore.dev/watts", "1,2"))
     word = Node("n", annotations=notes, readings=NodeReadings(latency_ms=12.5), power=NodePower((1.0, 3.0)))
     assert dict(read_node(manifest.node(word)).annotations) == {
+        "longshore.dev/carbon-grams-per-kwh": "400",
+        "longshore.dev/cost-per-hour": "1",
         "longshore.dev/latency-ms": "12.5",
         "longshore.dev/watts": "1,3",
     }
-    gone = Node("n", annotations=notes)
-    assert read_node(manifest.node(gone)) == Node("n")
+
+
+def test_what_was_assumed_of_a_node_is_not_written() -> None:
+    gone = replace(make_node("n").unannotated().build(), annotations=(("longshore.dev/watts", "1,2"),))
+    again = read_node(manifest.node(gone))
+    assert again == make_node("n").unannotated().build()
+    assert again.assumed == ("carbon", "power", "price")
 
 
 @pytest.mark.parametrize("note", [None, "a=1", "x", ""])
 def test_latencies_to_zones_overrule_their_annotation(note: str | None) -> None:
     key, readings = "longshore.dev/zone-latency-ms", NodeReadings(zone_latency_ms=(("a", 0.4), ("b", 12.0)))
-    word = Node("n", annotations=() if note is None else ((key, note),), readings=readings)
+    assumed = ("carbon", "power", "price")
+    word = Node("n", annotations=() if note is None else ((key, note),), readings=readings, assumed=assumed)
     again = read_node(manifest.node(word))
     assert (again.readings, dict(again.annotations)) == (readings, {key: "a=0.4,b=12"})
 
@@ -239,6 +247,18 @@ def test_an_annotation_that_cannot_be_read_is_overruled_too() -> None:
         "p", PodSpec(latency_soft_ms=5.0, gpu=GpuRequest(1, 1000)), annotations=(("latencySoftConstraint", "x"),)
     )
     assert read_pod(manifest.pod(word)).spec == word.spec
+
+
+def test_a_limit_is_said_by_the_name_that_it_was_said_by() -> None:
+    old = (("latencyHardConstraint", "30"),)
+    assert manifest.pod(Pod("p", PodSpec(latency_hard_ms=7.0), annotations=old))["metadata"]["annotations"] == {
+        "latencyHardConstraint": "7"
+    }
+    assert manifest.pod(Pod("p", PodSpec(latency_hard_ms=7.0)))["metadata"]["annotations"] == {
+        "longshore.dev/latency-hard-limit-ms": "7"
+    }
+    both = (*old, ("longshore.dev/latency-hard-limit-ms", "7"))
+    assert read_pod(manifest.pod(Pod("p", PodSpec(), annotations=both))).spec.latency_hard_ms is None
 
 
 @given(st.sampled_from(["cpu", "memory", "pods", "x.y/z", "hugepages-2Mi"]), st.integers(0, INT64_MAX * NANOS_PER_UNIT))

@@ -182,8 +182,8 @@ async def test_cache_is_right_after_a_restart_with_a_kept_history(server: ApiSer
 
 @pytest.mark.parametrize("happens", [True, False])
 async def test_cache_is_right_after_the_store_was_set_back(server: ApiServer, happens: bool) -> None:
-    """A real server sends no older bookmark: an event tells, or nothing at all does."""
-    async with running(server), following(server, idle_seconds=0.5) as follower:
+    """A real server sends no older bookmark, and to a watch from a version that it does not know yet nothing at all."""
+    async with running(server), following(server) as follower:
         await follower.catches_up()
         await server.stop()
         server.version = 50
@@ -192,6 +192,20 @@ async def test_cache_is_right_after_the_store_was_set_back(server: ApiServer, ha
         await server.start()
         if happens:
             server.put("z")
+        await follower.catches_up()
+        assert follower.num_lists >= 2
+
+
+async def test_cache_is_right_after_a_store_set_back_that_refuses_everybody_at_first(server: ApiServer) -> None:
+    """As an API server does that has not read who may do what."""
+    async with running(server), following(server) as follower:
+        await follower.catches_up()
+        await server.stop()
+        server.version = 50
+        server.history.clear()
+        del server.objects["b"]
+        server.scripted_lists.extend([Answer(403, status(403, "Forbidden"))] * 2)
+        await server.start()
         await follower.catches_up()
         assert follower.num_lists >= 2
 

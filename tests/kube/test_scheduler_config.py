@@ -14,6 +14,9 @@ CONFIG = Path(__file__).parents[2] / "scheduler" / "config"
 ONE_PROFILE: dict[str, Any] = yaml.safe_load((CONFIG / "profile-replace.yaml").read_text(encoding="utf-8"))
 TWO_PROFILES: dict[str, Any] = yaml.safe_load((CONFIG / "profile-plugin.yaml").read_text(encoding="utf-8"))
 
+ALL = [{"name": "*"}]
+LIGHT = [{"name": "Longshore", "weight": 1500}]
+"""As much as the others together have at most."""
 BACKWARDS = [{"name": "DefaultBinder"}, {"name": "Longshore"}]
 
 
@@ -57,9 +60,9 @@ def test_our_own_files_are_good(file: Path) -> None:
         ("profiles.0.pluginConfig.0.args.deadline", "1d", "profiles[0].pluginConfig[0].args.deadline", "a duration"),
         ("profiles.0.pluginConfig.1", {"name": "Longshore"}, "profiles[0].pluginConfig", "arguments 2 times"),
         ("profiles.0.plugins.preScore", None, "profiles[0].plugins.preScore", "never rank anything"),
-        ("profiles.0.plugins.score", {"disabled": [{"name": "*"}]}, "profiles[0].plugins.score", "would not be used"),
+        ("profiles.0.plugins.score", None, "profiles[0].plugins.score", "would not be used"),
+        ("profiles.0.plugins.score.disabled", ALL, "profiles[0].plugins.score", "nothing is left to rank"),
         ("profiles.0.plugins", None, "profiles[0].plugins", "enabled nowhere"),
-        ("profiles.0.pluginConfig.0.args.shadow", True, "profiles[0].plugins.score", "pods go anywhere"),
         ("profiles.0.plugins.bind.enabled", [{"name": "EBSLimits"}], "profiles[0].plugins.bind.enabled", "is no more"),
         ("profiles.0.plugins.score.enabled.1", {"name": "Longshore"}, "profiles[0].plugins.score.enabled", "2 times"),
     ],
@@ -72,11 +75,9 @@ def test_errors_say_where_and_what(path: str, value: Any, where: str, message: s
 @pytest.mark.parametrize(
     ("path", "value", "where", "message"),
     [
-        ("profiles.0.percentageOfNodesToScore", None, "profiles[0].percentageOfNodesToScore", "a sample of the nodes"),
-        ("profiles.0.percentageOfNodesToScore", 40, "profiles[0].percentageOfNodesToScore", "ranks 40 %"),
         ("profiles.0.schedulerName", "mine", "profiles", "no profile is called `default-scheduler`"),
         ("profiles", [], "profiles", "no profile enables the plugin Longshore"),
-        ("profiles.0.plugins.score.disabled", None, "profiles[0].plugins.score", "still score beside Longshore"),
+        ("profiles.0.plugins.score.enabled", LIGHT, "profiles[0].plugins.score", "it is one voice among 9 others"),
         ("profiles.0.plugins.filter", None, "profiles[0].plugins", "not enabled in filter: GPUs and hard latency"),
         ("profiles.0.plugins.bind.disabled", None, "profiles[0].plugins.bind", "binds before Longshore could"),
         ("profiles.0.plugins.bind.enabled", BACKWARDS, "profiles[0].plugins.bind", "binds before Longshore could"),
@@ -88,24 +89,25 @@ def test_warnings_are_not_errors(path: str, value: Any, where: str, message: str
     assert message in found.message
 
 
-def test_stock_plugins_that_are_still_on_are_named() -> None:
-    names = ["TaintToleration", "NodeAffinity", "NodeResourcesFit", "VolumeBinding", "PodTopologySpread"]
-    names += ["InterPodAffinity", "DynamicResources", "NodeResourcesBalancedAllocation"]
-    (found,) = changed("profiles.0.plugins.score.disabled", [{"name": name} for name in names])
-    assert found.message.startswith("ImageLocality still scores beside Longshore")
+def test_a_weight_just_above_all_others_decides() -> None:
+    assert changed("profiles.0.plugins.score.enabled", [{"name": "Longshore", "weight": 1501}]) == []
+
+
+def test_weights_of_others_count() -> None:
+    heavy = [{"name": "NodeResourcesFit", "weight": 20_000}, {"name": "Longshore", "weight": 1_000_000}]
+    (found,) = changed("profiles.0.plugins.score.enabled", heavy)
+    assert found.hint == "a weight above 2001400 lets it decide alone, and the others rest"
 
 
 def test_stock_plugins_disabled_everywhere_do_not_score() -> None:
-    content = copy.deepcopy(ONE_PROFILE)
-    plugins = content["profiles"][0]["plugins"]
-    plugins["multiPoint"] = {"disabled": [{"name": "*"}]}
-    del plugins["score"]["disabled"]
-    assert findings(yaml.safe_dump(content).encode()) == []
+    (found,) = changed("profiles.0.plugins.multiPoint", {"disabled": ALL})
+    assert "nothing is left to rank" in found.message
 
 
 def test_multi_point_enables_all_points() -> None:
     content = copy.deepcopy(ONE_PROFILE)
-    plugins = {"multiPoint": {"enabled": [{"name": "Longshore"}], "disabled": [{"name": "*"}]}}
+    everywhere = [{"name": "NodeResourcesFit"}, {"name": "Longshore", "weight": 101}]
+    plugins = {"multiPoint": {"enabled": everywhere, "disabled": ALL}}
     content["profiles"][0]["plugins"] = plugins
     assert findings(yaml.safe_dump(content).encode()) == []
 
@@ -115,12 +117,6 @@ def test_a_shadow_that_nobody_sees_is_pointed_out() -> None:
     (found,) = changed("profiles.0.pluginConfig.0.args.decisionLog", None, shadow)
     assert found.level == "warning"
     assert "shadow without a `decisionLog`" in found.message
-
-
-def test_a_common_percentage_counts_for_all_profiles() -> None:
-    content = copy.deepcopy(ONE_PROFILE)
-    content["percentageOfNodesToScore"] = content["profiles"][0].pop("percentageOfNodesToScore")
-    assert findings(yaml.safe_dump(content).encode()) == []
 
 
 def test_profiles_with_one_name_are_refused() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, LongshoreError, UnknownNameError
-from longshore.store.location import CACHE_VARIABLE
+from longshore.store.location import CACHE_VARIABLE, cache_folder
 from longshore_lab import build
 
 UPSTREAM_ETCD = "go.etcd.io/etcd/server/v3 v3.4.5"
@@ -17,7 +17,8 @@ BUILD_ALL = f'if [ "$1" = list ]; then echo "go: downloading x" >&2; echo "$KWOK
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a small source tree in place of the real one, and a cache of its own."""
     folder = tmp_path / "controlplane"
-    (folder / "oracle").mkdir(parents=True)
+    for name in ("oracle", "checker", "upstream"):
+        (folder / name).mkdir(parents=True)
     for module, pin in (("", "k8s.io/kubernetes v1.2.3"), ("etcd", UPSTREAM_ETCD), ("kwok", "sigs.k8s.io/kwok v0.1.2")):
         (folder / module).mkdir(exist_ok=True)
         (folder / module / "go.mod").write_text(f"module example\n\nrequire {pin}\n")
@@ -27,6 +28,9 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pins = "github.com/prometheus/prometheus v0.3.4\n\thelm.sh/helm/v4 v4.5.6"
     (folder / "tools" / "go.mod").write_text(f"module example\n\nrequire (\n\t{pins}\n)\n")
     (folder / "tools" / "go.sum").write_text("")
+    (folder / "kubeadm").mkdir()
+    (folder / "kubeadm" / "go.mod").write_text("module example\n\nrequire k8s.io/kubernetes v1.2.3\n")
+    (folder / "kubeadm" / "go.sum").write_text("")
     scheduler = tmp_path / "scheduler"
     (scheduler / "longshore").mkdir(parents=True)
     (scheduler / "go.mod").write_text("module example\n\nrequire k8s.io/kubernetes v1.2.3\n")
@@ -68,36 +72,37 @@ def built_files(target: Path) -> list[str]:
     return sorted(path.name for path in target.parent.iterdir())
 
 
-@pytest.mark.parametrize("name", ["go.mod", "go.sum", "oracle/main.go", "oracle/new.go"])
+@pytest.mark.parametrize("name", ["go.mod", "go.sum", "oracle/main.go", "oracle/new.go", "upstream/new.go"])
 def test_the_cache_key_changes_with_the_source(source: Path, name: str) -> None:
-    before = build.oracle_path()
-    (source / name).write_text("// changed\n")
-    assert build.oracle_path() != before
+    before = build.program_path("oracle")
+    path = source / name
+    path.write_text(f"{path.read_text() if path.exists() else ''}// changed\n")
+    assert build.program_path("oracle") != before
 
 
 def test_the_cache_key_changes_when_code_moves_between_files(source: Path) -> None:
-    before = build.oracle_path()
+    before = build.program_path("oracle")
     (source / "oracle" / "main.go").rename(source / "oracle" / "other.go")
-    assert build.oracle_path() != before
+    assert build.program_path("oracle") != before
 
 
 def test_the_cache_key_does_not_depend_on_tests_or_other_files(source: Path) -> None:
-    before = build.oracle_path()
+    before = build.program_path("oracle")
     (source / "oracle" / "main_test.go").write_text("// changed\n")
     (source / "README.md").write_text("changed\n")
-    assert build.oracle_path() == before
+    assert build.program_path("oracle") == before
 
 
 def test_without_the_source_the_clone_is_named(source: Path) -> None:
     (source / "go.mod").unlink()
     with pytest.raises(ComponentMissingError, match="make controlplane"):
-        build.oracle_path()
+        build.program_path("oracle")
 
 
 def test_building_leaves_the_program_and_nothing_else(source: Path, tools: Path) -> None:
     fake_go(tools, WRITE_OUTPUT)
-    target = build.build_oracle()
-    assert target == build.oracle_path()
+    target = build.build_program("oracle")
+    assert target == build.program_path("oracle")
     assert target.read_text() == "program\n"
     assert built_files(target) == [target.name]
     (call,) = calls(tools)
@@ -108,15 +113,15 @@ def test_building_leaves_the_program_and_nothing_else(source: Path, tools: Path)
 @pytest.mark.usefixtures("source")
 def test_what_is_built_is_not_built_again(tools: Path) -> None:
     fake_go(tools, WRITE_OUTPUT)
-    assert build.build_oracle() == build.build_oracle()
+    assert build.build_program("oracle") == build.build_program("oracle")
     assert len(calls(tools)) == 1
 
 
 def test_changed_source_is_built_again(source: Path, tools: Path) -> None:
     fake_go(tools, WRITE_OUTPUT)
-    first = build.build_oracle()
+    first = build.build_program("oracle")
     (source / "oracle" / "main.go").write_text("package main // changed\n")
-    assert build.build_oracle() != first
+    assert build.build_program("oracle") != first
     assert len(calls(tools)) == 2
 
 
@@ -124,18 +129,18 @@ def test_changed_source_is_built_again(source: Path, tools: Path) -> None:
 def test_a_failed_build_leaves_nothing_and_says_what_go_said(tools: Path) -> None:
     fake_go(tools, f'{WRITE_OUTPUT}\necho "main.go:3: undefined: x" >&2\nexit 2')
     with pytest.raises(LongshoreError, match=r"`go build` failed with 2:\nmain\.go:3: undefined: x") as caught:
-        build.build_oracle()
+        build.build_program("oracle")
     assert caught.value.hint is not None
-    assert built_files(build.oracle_path()) == []
+    assert built_files(build.program_path("oracle")) == []
 
 
 @pytest.mark.usefixtures("source", "tools")
 def test_without_go_the_command_that_installs_it_is_named() -> None:
     with pytest.raises(ComponentMissingError) as caught:
-        build.build_oracle()
+        build.build_program("oracle")
     assert caught.value.component.startswith("go")
     assert "make controlplane" in caught.value.provided_by
-    assert built_files(build.oracle_path()) == []
+    assert built_files(build.program_path("oracle")) == []
 
 
 @pytest.mark.usefixtures("source")
@@ -144,9 +149,9 @@ def test_a_long_build_says_that_it_goes_on(
 ) -> None:
     monkeypatch.setattr(build, "_PROGRESS_SECONDS", 0.05)
     fake_go(tools, f"PATH=/usr/bin:/bin sleep 0.3\n{WRITE_OUTPUT}")
-    build.build_oracle()
+    build.build_program("oracle")
     captured = capsys.readouterr()
-    assert "building upstream's scheduling code" in captured.err
+    assert "building oracle v1.2.3" in captured.err
     assert captured.out == ""
 
 
@@ -223,12 +228,14 @@ def test_a_tool_that_is_not_built_names_a_command_of_its_own() -> None:
         build.require_program("helm")
 
 
-def test_tools_lie_under_their_release_and_are_built_from_one_module(source: Path, tools: Path) -> None:
+def test_tools_lie_under_their_release_and_are_built_from_modules_of_their_own(source: Path, tools: Path) -> None:
     fake_go(tools, WRITE_OUTPUT)
     assert build.main(["tools"]) == 0
     assert build.require_program("helm").parent.name.startswith("helm-v4.5.6-")
     assert build.require_program("promtool").parent.name.startswith("promtool-v0.3.4-")
-    assert [call.split()[0] for call in calls(tools)] == [str(source / "tools")] * len(build.TOOLS)
+    assert build.require_program("kubeadm").parent.name.startswith("kubeadm-v1.2.3-")
+    folders = [str(source / name) for name in ("tools", "tools", "kubeadm")]
+    assert [call.split()[0] for call in calls(tools)] == folders
     assert not build.program_path("kubectl").is_file(), "a cluster's programs are another command's"
 
 
@@ -304,8 +311,8 @@ def test_the_program_builds_all_and_ends_with_0(tools: Path, capsys: pytest.Capt
     fake_go(tools, BUILD_ALL)
     assert build.main() == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith(f"   1/12 oracle: bin/{build.oracle_path().name} (")
-    assert [line.split()[1].rstrip(":") for line in lines[1:8]] == list(build.PROGRAMS)
+    assert lines[0].startswith(f"   1/13 oracle: {build.program_path('oracle').relative_to(cache_folder())} (")
+    assert [line.split()[1].rstrip(":") for line in lines[:10]] == [*build.OWN_PROGRAMS, *build.PROGRAMS]
     assert all(build.require_program(name).is_file() for name in build.PROGRAMS)
     assert all(build.require_app(name).is_file() for name in build.APPS)
 

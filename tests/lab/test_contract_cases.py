@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from longshore.core.arrays.features import FEATURES, PLUGIN
+from longshore.core.arrays.feature_table import FEATURES, PLUGIN
 from longshore.core.network.bundle import Bundle
 from longshore_lab.contract_cases import FIXED_NODES, PLUGIN_FEATURES, answer, make_case
 from longshore_lab.speed.inference import random_bundle

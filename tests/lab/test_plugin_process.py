@@ -5,10 +5,10 @@ from longshore_lab.plugin_process import read_series
 PAGE = """\
 # HELP longshore_fallback_total [ALPHA] Decisions that the policy did not make, by the reason.
 # TYPE longshore_fallback_total counter
-longshore_fallback_total{reason="nan"} 3
+longshore_fallback_total{profile="longshore",reason="nan"} 3
 longshore_model_info{name="a b",version="1"} 1
 
-longshore_decision_duration_seconds_sum 1.5e-05
+longshore_decision_duration_seconds_sum{profile="longshore"} 1.5e-05
 """
 
 

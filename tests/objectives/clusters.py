@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from longshore.core.arrays.encode import encode
 from longshore.core.words.node import Node
-from longshore.core.words.pod import Container, Pod, PodSpec, ResourceNanos
+from longshore.core.words.pod import Container, Owner, Pod, PodSpec, ResourceNanos
 from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
 from longshore.core.words.resources import CPU, EPHEMERAL_STORAGE, MEMORY
 from longshore.core.words.snapshot import Snapshot, TypicalPod
 from longshore.objectives.base import Transition
 from longshore.objectives.samples import sample_transition
+from support.compiling import encode
 
 NEW_POD = "new"
 
@@ -28,6 +28,11 @@ def node(name: str, cpu_millis: int = 1000, memory: int = 1000, disk: int = 1000
 
 def spec(cpu_millis: int = 100, memory: int = 100, disk: int = 100, **fields: object) -> PodSpec:
     return replace(PodSpec(containers=(Container(requests=amounts(cpu_millis, memory, disk)),)), **fields)
+
+
+def daemon(cpu_millis: int = 100) -> PodSpec:
+    """Return a DaemonSet's pod, which keeps no node on."""
+    return spec(cpu_millis, owner=Owner("apps/v1", "DaemonSet", "agent"))
 
 
 def transition(

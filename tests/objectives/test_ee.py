@@ -4,7 +4,7 @@ import pytest
 
 from longshore.objectives.base import Transition
 from longshore.objectives.ee import EnergyEfficient
-from objectives.clusters import node, spec, transition
+from objectives.clusters import daemon, node, spec, transition
 
 SEVEN = [node(f"n{i}") for i in range(7)]
 FREE = spec(0, 0, 0)
@@ -45,3 +45,11 @@ def test_strict_ee_takes_any_of_several_most_loaded_nodes() -> None:
     for to in ("n0", "n6"):
         step = transition(SEVEN, {}, to)
         assert (strict.reward(step), bool(strict.ends_episode(step))) == (8.0, False)
+
+
+@pytest.mark.parametrize("measure", ["pods", "cpu"])
+def test_ee_does_not_count_daemonsets_unless_it_is_strict(measure: str) -> None:
+    on = {"n0": [spec(), spec()], "n1": [daemon()], "n2": [daemon()]}
+    step = transition(SEVEN, on, "n0")
+    assert EnergyEfficient(measure=measure).reward(step) == 10 * 6 // 7
+    assert EnergyEfficient(measure=measure, strict=True).reward(step) == 10 * 4 // 7

@@ -5,7 +5,7 @@ import pytest
 from longshore.core.words.node import NodeReadings
 from longshore.objectives.base import Transition
 from longshore.objectives.el_rl import EnergyLatency
-from objectives.clusters import node, spec, transition
+from objectives.clusters import daemon, node, spec, transition
 
 LIMITED = spec(latency_soft_ms=20.0, latency_hard_ms=30.0)
 
@@ -43,3 +43,10 @@ def test_el_rl_lets_the_hard_limit_decide_below_the_soft_one() -> None:
 
 def test_strict_el_rl_counts_the_control_plane() -> None:
     assert EnergyLatency(strict=True).reward(placed(5.0)) == pytest.approx(3 / 5 + (3 / 2) / 50 + 1.0)
+
+
+def test_el_rl_counts_neither_daemonsets_nor_the_nodes_that_have_nothing_else() -> None:
+    nodes = [node(name) for name in "abcd"]
+    step = transition(nodes, {"a": [spec(), daemon()], "b": [daemon()], "c": [daemon()]}, "a")
+    assert EnergyLatency().reward(step) == pytest.approx(3 / 4 + 2 / 50)
+    assert EnergyLatency(strict=True).reward(step) == pytest.approx(2 / 5 + 5 / 3 / 50)

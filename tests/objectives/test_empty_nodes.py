@@ -4,7 +4,7 @@ import pytest
 
 from longshore.core.words.errors import InputError
 from longshore.objectives.empty_nodes import EmptyNodes
-from objectives.clusters import node, spec, transition
+from objectives.clusters import daemon, node, spec, transition
 
 NODES = [node("a"), node("b"), node("c"), node("d", 1000, 0)]
 ON = {"a": [spec(), spec()], "b": [spec(10, 50, 0)]}
@@ -27,3 +27,7 @@ def test_empty_nodes_with_a_threshold_counts_nodes_that_are_nearly_free() -> Non
 def test_empty_nodes_refuses_thresholds_outside_the_share(threshold: float) -> None:
     with pytest.raises(InputError, match="threshold"):
         EmptyNodes(threshold=threshold)
+
+
+def test_empty_nodes_may_have_daemonsets() -> None:
+    assert EmptyNodes().reward(transition(NODES, ON | {"c": [daemon()]}, "a")) == 2.0

@@ -42,7 +42,7 @@ PARAMETERS: dict[str, list[dict[str, object]]] = {
 SEEDS = st.integers(0, 99)
 """Few enough that the clusters are made once for all objectives."""
 
-CASES = [(name, parameters) for name in REGISTRY.table for parameters in ({}, *PARAMETERS.get(name, []))]
+CASES = [(name, parameters) for name in REGISTRY.names() for parameters in ({}, *PARAMETERS.get(name, []))]
 
 
 def case_id(value: object) -> str:

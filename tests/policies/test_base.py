@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from longshore import filters
-from longshore.core.arrays.encode import encode
 from longshore.policies.base import Policy, choose_node
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.jax_arrays import to_jax
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from longshore import filters
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.features import ALL, features
 from longshore.core.arrays.gpu import best_fit
 from longshore.core.arrays.ops import Array, set_at
 from longshore.core.arrays.place import place
 from longshore.policies import column_cache
-from longshore.policies.column_cache import ColumnCache, has_same_frame
+from longshore.policies.column_cache import ColumnCache
 from support.builders import random_snapshot
+from support.compiling import encode
 
 
 @pytest.fixture(params=[None, 9], ids=["without padding", "padded"])
@@ -99,10 +99,4 @@ def test_memory_is_bounded(arrays: ClusterArrays, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(column_cache, "MOST_BYTES", 2 * 2 * 4 * arrays.nodes.is_real.shape[0])
     for pod_class in (0, 1, 0, 2):
         cache.rows(*asked(arrays, pod_class))
-    assert list(cache._kept) == [0, 2]
-
-
-def test_clusters_of_the_same_nodes_share_a_frame(arrays: ClusterArrays) -> None:
-    assert has_same_frame(arrays, with_pod(arrays, 1))
-    assert has_same_frame(arrays, arrays._replace(nodes=arrays.nodes._replace()))
-    assert not has_same_frame(arrays, with_more_cpu(arrays, 1))
+    assert list(cache._kept._values) == [0, 2]

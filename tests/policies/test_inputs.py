@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 
 from longshore import filters
 from longshore.core.arrays.choose import choose
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.features import features
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
 from longshore.core.arrays.queries import ZONE_KEY
+from longshore.core.network.bundle import LOAD_SCALE, LoadScale
 from longshore.core.network.forward import POD_KINDS, Inputs, Op
 from longshore.core.words.snapshot import Service
 from longshore.policies import REGISTRY
 from longshore.policies.inputs import Reads, load, places, pod_kind, policy_inputs, with_rows
 from support import jax_arrays
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.uniform import device_clusters, oracle_clusters
 
 FEATURES = ("after_cpu_used", "latency", "is_feasible")
@@ -99,22 +100,22 @@ def test_inputs_are_equal_in_numpy_and_jax(prior: str | None):
         jax_arrays.assert_same_trees(found._replace(rows=0), want._replace(rows=0))
 
 
-@pytest.mark.parametrize("kind", ["app", "pod_kind", "load"])
-def test_only_what_is_read_is_computed(kind: str):
+@pytest.mark.parametrize(("kind", "value"), [("app", True), ("pod_kind", True), ("load", LOAD_SCALE)])
+def test_only_what_is_read_is_computed(kind: str, value: object):
     cluster = device_clusters(1)[0]
     arrays, pod_class = cluster.encoded.arrays, np.asarray(cluster.pod_class)
     rows = np.zeros((len(arrays.nodes.is_real), 1), np.float32)
-    reads = Reads(app=False, pod_kind=False, load=False)._replace(**{kind: True})
+    reads = Reads(app=False, pod_kind=False, load=None)._replace(**{kind: value})
     found = with_rows(rows, arrays, pod_class, arrays.nodes.is_real, None, NO_PREFERENCE, reads)
     assert [name for name in ("app", "pod_kind", "load") if getattr(found, name).size] == [kind]
 
 
 def test_what_operations_read_is_found():
-    assert Reads.of((Op("mean_app", ("rows",), "x"),)) == Reads(app=True, pod_kind=False, load=False)
-    assert Reads.of((Op("mixed", ("rows", "pod_kind"), "score", ("w", "b")),)) == Reads(
-        app=False, pod_kind=True, load=False
-    )
-    assert Reads.of((Op("outer", ("pod_kind", "load"), "mix"),)) == Reads(app=False, pod_kind=True, load=True)
+    app, kind = Op("mean_app", ("rows",), "x"), Op("mixed", ("rows", "pod_kind"), "score", ("w", "b"))
+    both = Op("outer", ("pod_kind", "load"), "mix")
+    assert Reads.of((app,), LOAD_SCALE) == Reads(app=True, pod_kind=False, load=None)
+    assert Reads.of((kind,), LOAD_SCALE) == Reads(app=False, pod_kind=True, load=None)
+    assert Reads.of((both,), LOAD_SCALE) == Reads(app=False, pod_kind=True, load=LOAD_SCALE)
 
 
 def test_rows_are_the_features_asked_for():
@@ -171,7 +172,7 @@ def test_the_load_is_the_share_of_all_gpus_that_is_in_use(nodes: list[tuple[int,
     pods = [make_pod(f"p{place}").gpu(1, used).on(f"n{place}") for place, (_, used) in enumerate(nodes) if used]
     some = [make_node(f"n{place}").gpu(count, "T4") for place, (count, _) in enumerate(nodes)]
     arrays = encode(make_snapshot(*some, make_node("plain"), *pods, make_pod("next").gpu(1, 100))).arrays
-    found = load(arrays)
+    found = load(arrays, LOAD_SCALE)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, [1 - want, want, 0], atol=1e-7)
 
@@ -193,7 +194,14 @@ def test_cpu_is_scarce_where_about_as_much_of_it_is_used_as_of_the_gpus(gpu_mill
     plain = [make_node("plain").cpu(50), make_pod("elsewhere").cpu(40).on("plain")]  # without GPUs it does not count
     own = make_node("n").cpu(100).gpu(1, "T4")
     arrays = encode(make_snapshot(own, *plain, *pods, make_pod("next").gpu(1, 100))).arrays
-    np.testing.assert_allclose(load(arrays)[2], want, atol=1e-6)
+    np.testing.assert_allclose(load(arrays, LOAD_SCALE)[2], want, atol=1e-6)
+
+
+def test_the_load_is_measured_by_the_scale_that_is_given():
+    pods = [make_pod("cpu").cpu(30).on("n"), make_pod("gpu").gpu(1, 500).on("n")]
+    arrays = encode(make_snapshot(make_node("n").cpu(100).gpu(1, "T4"), *pods, make_pod("next").gpu(1, 100))).arrays
+    scale = LoadScale(cpu_beforehand=0.1, gpus_beforehand=0.3, scarce_from=0.25, scarce_over=0.5, little_below=0.625)
+    np.testing.assert_allclose(load(arrays, scale), [0.5, 0.5, (0.4 / 0.8 - 0.25) / 0.5 * 0.8], atol=1e-6)
 
 
 def test_gpus_and_cpu_of_nodes_that_are_not_there_do_not_count():
@@ -202,8 +210,9 @@ def test_gpus_and_cpu_of_nodes_that_are_not_there_do_not_count():
     is_real = arrays.nodes.is_real.copy()
     is_real[1] = False
     without = arrays._replace(nodes=arrays.nodes._replace(is_real=is_real))
-    np.testing.assert_allclose([load(arrays)[1], load(without)[1]], [0.25, 0.5])
-    np.testing.assert_allclose([load(arrays)[2], load(without)[2]], [0, (0.524 / 0.53 - 0.9) / 0.15], atol=1e-6)
+    found, alone = load(arrays, LOAD_SCALE), load(without, LOAD_SCALE)
+    np.testing.assert_allclose([found[1], alone[1]], [0.25, 0.5])
+    np.testing.assert_allclose([found[2], alone[2]], [0, (0.524 / 0.53 - 0.9) / 0.15], atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,18 @@
 from typing import Any
 
 import jax
+import msgspec
 import numpy as np
 import pytest
 
 from longshore import filters
 from longshore.core.arrays.choose import TIE_TOLERANCE, choose
 from longshore.core.arrays.cluster_arrays import rows_of
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.features import feature_specs
 from longshore.core.arrays.gpu import take_fullest
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
-from longshore.core.network.bundle import Bundle, Envelope
+from longshore.core.network.bundle import Bundle, Envelope, LoadScale
 from longshore.core.network.bundle_files import read_bundle, write_bundle
 from longshore.core.network.forward import Op, forward
 from longshore.core.words.errors import InputError, UnknownNameError
@@ -34,6 +34,7 @@ from support.bundle_samples import (
     make_hybrid,
     make_own,
 )
+from support.compiling import encode
 from support.uniform import PADDED_NODES, Cluster, device_clusters
 
 SAMPLES = [
@@ -190,6 +191,14 @@ def test_what_is_kept_of_a_node_serves_any_load():
     assert len(set(scores)) == 3
     np.testing.assert_array_equal(facts[0], facts[1])
     np.testing.assert_array_equal(facts[0], facts[2])
+
+
+def test_scores_follow_the_load_scale_of_the_bundle():
+    scale = LoadScale(cpu_beforehand=1.0, gpus_beforehand=0.01, scarce_from=0.1, scarce_over=0.1, little_below=0.01)
+    cluster = device_clusters(4)[3]
+    for policy in (make_by_load(), make_by_load(ops=BENT_BY_LOAD)):  # looked at node by node, and not
+        other = msgspec.structs.replace(policy, load=scale)
+        assert not np.array_equal(score(learned(policy), cluster), score(learned(other), cluster))
 
 
 def test_many_classes_on_one_node_score_as_one_class_on_many_nodes():

@@ -13,7 +13,7 @@ from longshore.agents import NETWORKS
 from longshore.agents.networks.base import Sizes
 from longshore.core.arrays import features as feature_table
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.feature_view import View
 from longshore.core.arrays.features import ALL, feature_specs
 from longshore.core.arrays.gpu import best_fit
@@ -27,6 +27,7 @@ from longshore.policies.learned import learned
 from longshore.policies.row_cache import RowCache
 from support.builders import random_snapshot
 from support.bundle_samples import make_bundle, make_dial, make_fixed, make_hybrid
+from support.compiling import encode
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from typing import Any
 from longshore.core.arrays.live import LiveCluster
 from longshore.deciding.assume import ClusterView
 from longshore.deciding.nominated import Nominations
+from longshore.filters import static_parts
 from longshore.kube.cache import Cache, PodChange
 from longshore.kube.reflector import WatchBatch
 from longshore.kube.resources import CLAIMS, NODES, PODS, SERVICES
@@ -20,7 +21,7 @@ class Scene:
         self.api = api or FakeApi()
         self.now = 100.0
         cache = Cache()
-        self.view, self.nominations = ClusterView(LiveCluster()), Nominations()
+        self.view, self.nominations = ClusterView(LiveCluster(static_parts())), Nominations()
         self.queue = SchedulingQueue(lambda: self.now)
         self.intake = Intake("longshore", cache, self.view, self.queue, self.nominations, now=lambda: 5000.0)
         self.unreadable: list[PodChange] = []

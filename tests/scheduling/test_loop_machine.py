@@ -6,6 +6,7 @@ bound, or waits for a reason that is true.
 """
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,7 @@ class Cluster(RuleBasedStateMachine):
 
     async def _start(self) -> Running:
         running = Running(self.api, clock=self.loop.time)
+        running.cycle.clock = itertools.count().__next__  # a search for victims is interrupted at every step
         self.task = asyncio.create_task(running.scheduler.run())
         return running
 

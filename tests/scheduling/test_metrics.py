@@ -9,6 +9,8 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from longshore.scheduling.metrics import Health, SchedulerMetrics
+from longshore.telemetry.file import FileSource
+from longshore.telemetry.follow import Telemetry
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
@@ -26,6 +28,18 @@ UPSTREAM = {
 }
 
 
+class Measured:
+    """A source of readings that is followed."""
+
+    name, num_failures = "file", 2
+
+    def age_seconds(self) -> float:
+        return 1.5
+
+    def num_stale(self) -> int:
+        return 3
+
+
 def used() -> SchedulerMetrics:
     """Return metrics of which every method was called once."""
     metrics = SchedulerMetrics("longshore")
@@ -41,7 +55,7 @@ def used() -> SchedulerMetrics:
     metrics.set_leader(True)
     metrics.set_model("el-rl", "1", "ab12")
     metrics.watch_log(lambda: 7)
-    metrics.watch_readings("file", lambda: 1.5)
+    metrics.watch_readings([Measured()])  # type: ignore[list-item]
     return metrics
 
 
@@ -84,6 +98,8 @@ def value(metrics: SchedulerMetrics, name: str, /, **labels: str) -> float | Non
         ("longshore_model_info", {"name": "el-rl", "version": "1", "sha256": "ab12"}, 1),
         ("longshore_decision_log_dropped_total", {}, 7),
         ("longshore_readings_age_seconds", {"source": "file"}, 1.5),
+        ("longshore_readings_stale_nodes", {"source": "file"}, 3),
+        ("longshore_readings_failures_total", {}, 2),
     ],
 )
 def test_methods_count_what_they_say(name: str, labels: dict[str, str], want: float):
@@ -113,7 +129,7 @@ def test_preemption_without_victims_is_an_attempt():
 
 def test_readings_that_never_came_have_no_age():
     metrics = SchedulerMetrics()
-    metrics.watch_readings("file", lambda: None)
+    metrics.watch_readings(Telemetry({"file": FileSource("/none")}, lambda _: None).followers)
     assert value(metrics, "longshore_readings_age_seconds", source="file") is None
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from longshore.core.words.happening import Happening
 from longshore.core.words.pod import Pod
-from longshore.deciding.helping import Happening
 from longshore.scheduling.queue import MAX_UNSCHEDULABLE_SECONDS, Place, SchedulingQueue, Waiting, backoff_seconds
 from support.builders import make_pod
 

@@ -141,6 +141,22 @@ async def wait_said(found: Replica, words: str) -> None:
     await until(is_said)
 
 
+async def test_memory_is_given_back_while_it_runs(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch):
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def keep_trimmed() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("longshore.scheduling.service.keep_trimmed", keep_trimmed)
+    async with replica(cluster):
+        await asyncio.wait_for(began.wait(), 20)
+    assert ended.is_set()
+
+
 async def test_all_pods_run_by_the_rights_of_the_manifest(cluster: LocalCluster, namespace: str):
     async with admin(cluster, namespace) as api, replica(cluster) as ours:
         names = [f"p{i}" for i in range(40)]

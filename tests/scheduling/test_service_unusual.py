@@ -226,10 +226,12 @@ async def test_pods_of_a_namespace_that_is_being_deleted_do_no_harm(cluster: Loc
     await api.node("n", cpu="1")
     async with scheduler(cluster):
         with namespace_in(cluster) as doomed:
-            for i in range(10):
-                await api.pod(f"p{i}", cpu="2", namespace=doomed)
-        await api.pod("p", cpu="500m")
-        assert await until(lambda: api.node_of("p")) == "n"
+            for i in range(5):
+                await api.pod(f"large-{i}", cpu="2", namespace=doomed)
+                await api.pod(f"small-{i}", cpu="200m", namespace=doomed)
+        # It fits only when all of the others are gone, those that were bound while their namespace went too.
+        await api.pod("p", cpu="1")
+        assert await until(lambda: api.node_of("p"), 60.0) == "n"
 
 
 async def test_a_claim_that_comes_later_is_waited_for(cluster: LocalCluster, api: Api) -> None:

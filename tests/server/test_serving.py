@@ -2,17 +2,14 @@
 
 import asyncio
 import contextlib
-import datetime
+import socket
 import ssl
+import time
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -21,6 +18,9 @@ from starlette.routing import Route
 from longshore.core.words.errors import InputError
 from longshore.server import serving
 from longshore.server.serving import Server, Tls
+from longshore_lab.cluster.certificates import issue, make_authority
+
+AUTHORITY = make_authority("tests")
 
 
 def app() -> Starlette:
@@ -30,32 +30,32 @@ def app() -> Starlette:
     return Starlette(routes=[Route("/", hello)])
 
 
-def write_certificate(folder: Path) -> Tls:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+def write_certificate(folder: Path, name: str = "localhost") -> Tls:
     made = Tls(folder / "tls.crt", folder / "tls.key")
-    made.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    plain = serialization.NoEncryption()
-    made.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    pair = issue(AUTHORITY, name, hosts=("localhost",), is_server=True)
+    made.certificate.write_bytes(pair.certificate)
+    made.key.write_bytes(pair.key)
     return made
 
 
-def fetch(url: str, trusted: Path | None = None) -> str:
-    context = None if trusted is None else ssl.create_default_context(cafile=trusted)
-    with urllib.request.urlopen(url, timeout=30, context=context) as answer:
+def trust() -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=AUTHORITY.certificate.decode())
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def fetch(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30, context=trust()) as answer:
         return str(answer.read().decode())
+
+
+def shown_to(port: int) -> bytes:
+    """Return the certificate that a new connection is shown."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=30) as plain,
+        trust().wrap_socket(plain, server_hostname="localhost") as made,
+    ):
+        return made.getpeercert(binary_form=True) or b""
 
 
 async def test_it_answers_until_it_is_closed() -> None:
@@ -69,8 +69,43 @@ async def test_it_speaks_tls(tmp_path: Path) -> None:
     tls = write_certificate(tmp_path)
     async with Server(app(), "hello", tls=tls) as server:
         assert server.address == f"https://127.0.0.1:{server.port}"
-        address = f"https://localhost:{server.port}"
-        assert await asyncio.to_thread(fetch, address, tls.certificate) == "hello"
+        assert await asyncio.to_thread(fetch, f"https://localhost:{server.port}") == "hello"
+
+
+async def test_a_renewed_certificate_is_shown_and_half_of_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving, "_RENEWAL_SECONDS", 0.02)
+    tls = write_certificate(tmp_path)
+    async with Server(app(), "hello", tls=tls) as server:
+        old = await asyncio.to_thread(shown_to, server.port)
+        new = issue(AUTHORITY, "renewed", hosts=("localhost",), is_server=True)
+        tls.certificate.write_bytes(new.certificate)
+        await until(lambda: "goes on with its certificate" in caplog.text)
+        assert await asyncio.to_thread(shown_to, server.port) == old, "the key is not there yet"
+        tls.key.write_bytes(new.key)
+        expected = ssl.PEM_cert_to_DER_cert(new.certificate.decode())
+        ends = time.monotonic() + 30
+        while await asyncio.to_thread(shown_to, server.port) != expected:
+            assert time.monotonic() < ends
+        assert await asyncio.to_thread(fetch, f"https://localhost:{server.port}") == "hello"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def test_who_does_not_get_as_far_as_tls_is_cut_off_and_keeps_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_QUESTION_SECONDS", 1.0)
+    made = Server(app(), "hello", tls=write_certificate(tmp_path), most_connections=1)
+    async with made as server, connection(server) as (reader, _):
+        assert await asyncio.to_thread(fetch, f"https://localhost:{server.port}") == "hello"
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.wait_for(reader.read(), 20) == b""
 
 
 def test_a_certificate_that_is_none_is_said_before_anything_listens(tmp_path: Path) -> None:

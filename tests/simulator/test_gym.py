@@ -56,6 +56,38 @@ def test_make_works_in_a_fresh_process(script: str, tmp_path: Any) -> None:
     assert done.returncode == 0, done.stderr
 
 
+ASYNC = """
+import sys
+import gymnasium
+import jax
+import numpy as np
+import longshore.simulator.gym
+
+if __name__ == "__main__":
+    jax.numpy.zeros(1).block_until_ready()
+    arguments = dict(workload="test1", parameters={"pods": 12}, vector_kwargs={"context": sys.argv[1]})
+    envs = gymnasium.make_vec("longshore/Placement-v0", num_envs=2, vectorization_mode="async", **arguments)
+    try:
+        rows, _ = envs.reset(seed=3)
+        again, reward, *_ = envs.step(np.zeros(2, np.int64))
+        print(rows.shape, reward.shape)
+    except Exception as error:
+        print(error)
+    envs.close(terminate=True)
+"""
+
+
+@pytest.mark.parametrize(("context", "want"), [("spawn", "(2, 3, "), ("fork", 'vector_kwargs={"context": "spawn"}')])
+def test_workers_play_after_jax_was_used_or_say_how_they_would(context: str, want: str, tmp_path: Any) -> None:
+    script = tmp_path / "play.py"
+    script.write_text(ASYNC)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", script, context], capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    assert want in done.stdout, done.stdout + done.stderr
+
+
 def test_gymnasium_finds_nothing_to_complain_about() -> None:
     # Warnings are errors here.
     check_env(make())
@@ -106,7 +138,7 @@ def test_observations_are_the_features_of_the_cluster() -> None:
     rows, info = env.reset(seed=0)
     compiled = compile_trace(build_workload("test1", {"pods": 12}).trace(0), seed=0)
     cluster, pod_class = compiled.params.cluster, compiled.params.pod_class[info["pod"]]
-    feasible = filters.feasible(cluster, pod_class, filters.SETS["upstream+latency"])
+    feasible = filters.feasible(cluster, pod_class, filters.filter_set("upstream+latency"))
     want = features(cluster, pod_class, feasible, ("pod_cpu", "node_cpu_used", "latency", "pod_latency_hard"))
     np.testing.assert_allclose(rows, want, atol=1e-6)
     rows, *_ = env.step(np.int64(0))
@@ -191,26 +223,38 @@ def test_many_may_be_cut_after_some_steps() -> None:
     assert cut == [[number in (3, 8)] * 3 for number in range(10)]
 
 
-def test_many_go_on_where_a_new_trace_needs_larger_tables() -> None:
-    """Starting a larger trace in one environment must not disturb the others."""
-    actions = np.array([0, 1])
+def test_many_begin_again_without_compiling_or_encoding_anything() -> None:
+    envs = make_many(3, traces=2, max_episode_steps=4)
+    envs.reset(seed=0)
+    source, encoded = envs.setup.source, []
+    compiled = type(source).compiled
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(source), "compiled", lambda self, seed: encoded.append(seed) or compiled(self, seed))
+        for number in range(15):
+            envs.step(np.full(3, number % 4))
+            if number == 5:
+                before = [program._cache_size() for program in programs_of(envs)]
+        assert [program._cache_size() for program in programs_of(envs)] == before
+        envs.reset()
+    assert encoded == []
 
-    def played(grows: bool) -> list[tuple[bytes, float, int]]:
-        """Return what the second environment sees while the first one starts anew half-way."""
-        envs = make_many(2, objective="ee", features=("node_cpu_used",))
-        envs.reset(seed=[1, 2])
-        found = []
-        for number in range(8):
-            if number == 3:
-                if grows:
-                    envs.setup.source._num_pods, envs.setup.source._num_events = 64, 128
-                envs._start(0)
-                assert envs._params.pod_class.shape == (2, 64 if grows else 32)
-            rows, rewards, *_, info = envs.step(actions)
-            found.append((rows[1].tobytes(), float(rewards[1]), int(info["pod"][1])))
-        return found
 
-    assert played(grows=True) == played(grows=False)
+def test_resets_without_a_seed_draw_from_as_many_traces_as_are_asked_for() -> None:
+    def first_times(traces: int) -> set[float]:
+        env = make(workload="poisson", parameters={"pods": 5}, traces=traces)
+        env.reset(seed=0)
+        return {float(env.reset()[1]["time_seconds"]) for _ in range(12)}
+
+    assert [len(first_times(traces)) for traces in (1, 3)] == [1, 3]
+
+
+def test_an_episode_cut_short_earns_nothing_where_the_next_begins() -> None:
+    envs = make_many(2, max_episode_steps=2)
+    envs.reset(seed=0)
+    told = [envs.step(np.zeros(2, np.int64)) for _ in range(3)]
+    assert [step[1].tolist() == [0, 0] for step in told] == [False, False, True]
+    assert told[2][-1]["node"].tolist() == [-1, -1]
+    assert told[2][-1]["pod"].tolist() == [0, 0]
 
 
 def test_nothing_is_compiled_again_for_another_seed() -> None:
@@ -276,6 +320,8 @@ def test_unknown_names_are_answered_with_the_nearest(arguments: dict[str, Any], 
 def test_wrong_numbers_are_refused() -> None:
     with pytest.raises(InputError, match=r"got lag_seconds `-1\.0`, expected 0 or more"):
         PlacementEnv(lag_seconds=-1.0)
+    with pytest.raises(InputError, match="got traces `0`, expected 1 or more"):
+        PlacementEnv(traces=0)
     with pytest.raises(InputError, match="got 2 seeds, expected 3"):
         make_many(3).reset(seed=[1, 2])
 

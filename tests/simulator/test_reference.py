@@ -8,7 +8,7 @@ import pytest
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, hash_uint32
 from longshore.core.words.trace import Create, Event, Trace
-from longshore.filters import SETS
+from longshore.filters import filter_set
 from longshore.objectives import REGISTRY as OBJECTIVES
 from longshore.objectives.weighted import Weighted
 from longshore.policies import REGISTRY as POLICIES
@@ -19,7 +19,7 @@ from longshore.simulator.reference import Reference, Step
 from simulator.traces import random_trace
 from support.builders import make_node, make_pod
 
-FILTERS = SETS["upstream+latency"]
+FILTERS = filter_set("upstream+latency")
 ALL_OBJECTIVES = Weighted(tuple((1.0 + i / 7, OBJECTIVES.load(name)()) for i, name in enumerate(OBJECTIVES.names())))
 
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from longshore.core.words.trace import Create, LatencyChange, Trace
-from longshore.filters import SETS
+from longshore.filters import filter_set
 from longshore.policies import REGISTRY
 from longshore.simulator.play import compile_traces, play
 from support.builders import make_node, make_pod
@@ -41,6 +41,6 @@ def test_a_latency_change_makes_a_reading_known():
     unread = (make_node("a").cpu("4").build(),)
     pod = make_pod("p").cpu("1").latency(20.0, 30.0).build()
     trace = Trace(unread, (LatencyChange(1.0, (("a", 5.0),)), Create(2.0, pod)))
-    found = play(compile_traces([trace]), [REGISTRY.load("first-fit")], filters=SETS["upstream+latency"])
+    found = play(compile_traces([trace]), [REGISTRY.load("first-fit")], filters=filter_set("upstream+latency"))
     assert found.outcome.node[0, 0, 1] == 0
     assert found.latency_ms[0, 0, 1] == 5.0

@@ -4,22 +4,24 @@ import jax
 import jax.numpy as jnp
 import pytest
 
+from longshore.core.words.labels import Requirement
+from longshore.core.words.pod import NodeSelectorTerm
 from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
-from longshore.filters import SETS
+from longshore.filters import filter_set
 from longshore.policies import REGISTRY
 from longshore.simulator.params import Kind, compile_trace
 from longshore.simulator.state import StepTaken
 from longshore.simulator.transition import Program, initial, step
 from support.builders import make_node, make_pod
 
-PROGRAM = Program((REGISTRY.load("first-fit"),), SETS["upstream+latency"])
+PROGRAM = Program((REGISTRY.load("first-fit"),), filter_set("upstream+latency"))
 TRACES = [0]
 
 
 @jax.jit
 def play(params, state):
     TRACES[0] += 1
-    return jax.lax.scan(lambda s, _: step(PROGRAM, params, s), state, None, length=12)
+    return jax.lax.scan(lambda s, _: step(PROGRAM, params, s)[:2], state, None, length=12)
 
 
 def run(
@@ -121,3 +123,37 @@ def test_the_program_compiles_once_for_all_clusters_of_a_size():
     before = TRACES[0]
     run(Create(2.0, Q, 3.0), NodeFail(4.0, "a"))
     assert TRACES[0] == before
+
+
+def of_node(name: str, node: str):
+    """Make a DaemonSet's pod of a node, which fills it."""
+    affinity = (NodeSelectorTerm(fields=(Requirement("metadata.name", "In", (node,)),)),)
+    return make_pod(name).cpu("1").owner("DaemonSet", "agent").spec(node_affinity=affinity).build()
+
+
+AGENT = of_node("p", "a")
+
+
+def test_a_daemonsets_pod_runs_on_while_its_node_is_drained():
+    steps = run(Create(1.0, AGENT), NodeDrain(2.0, "a"), NodeJoin(3.0, "a"), Create(4.0, Q))
+    assert [step[:1] + step[2:] for step in steps] == [
+        ("CREATE", 0, 0),
+        ("DRAIN", 0, -1),
+        ("JOIN", 0, -1),
+        ("CREATE", 1, 1),
+    ]
+
+
+def test_a_joining_node_brings_its_daemonsets_pods_before_anybody_else_has_room():
+    steps = run(Create(1.0, AGENT), Create(1.0, Q), NodeFail(2.0, "a"), Create(2.5, R), NodeJoin(3.0, "a"))
+    assert [step[:1] + step[2:] for step in steps[2:]] == [
+        ("FAIL", 0, -1),
+        ("CREATE", 2, -1),
+        ("JOIN", 0, -1),
+        ("RETRY", 2, -1),
+    ]
+
+
+def test_a_daemonsets_pod_that_is_deleted_while_its_node_is_away_does_not_come_back():
+    steps = run(Create(1.0, AGENT), NodeFail(2.0, "a"), Delete(2.5, AGENT.key), NodeJoin(3.0, "a"), Create(4.0, Q))
+    assert steps[-1] == ("CREATE", 4.0, 1, 0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 
 from longshore.core.words.node import NodeReadings
-from longshore.core.words.pod import GpuRequest, Pod
+from longshore.core.words.pod import GpuRequest, Owner, Pod
 from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube.dump import read_objects
 from longshore_lab.oracle.cases import make_case
@@ -56,6 +56,8 @@ def _pod(rng: random.Random, number: int, like: Pod) -> Pod:
         spec = replace(spec, latency_soft_ms=20.0, latency_hard_ms=30.0)
     if rng.random() < 0.2:
         spec = replace(spec, gpu=GpuRequest(1, rng.choice((300, 600, 1000)), rng.choice(((), ("T4",)))))
+    if rng.random() < 0.15:
+        spec = replace(spec, owner=Owner("apps/v1", "DaemonSet", "own"))
     return Pod(f"pod-{number}", spec)
 
 

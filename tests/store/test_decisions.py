@@ -150,27 +150,57 @@ def test_trouble_with_the_file_is_logged_once_and_counted(
     assert "cannot write store=" in caplog.text
 
 
-def test_a_full_disk_loses_nothing_that_fits_later(store: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.fixture
+def small_disk(tmp_path: Path, require_component) -> Iterator[Path]:
+    """Give a disk of one megabyte: a file system of its own."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, check=False
+    )
+    require_component("the right to mount a tmpfs", "sudo", mounted.returncode == 0)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Write until the disk is full."""
+    path = folder / "filler"
+    with path.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left on device"):
+        while True:
+            file.write(b"x" * 512)
+    return path
+
+
+def test_a_full_disk_loses_nothing_that_fits_later(small_disk: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(decisions, "RETRY_SECONDS", 0.01)
-    with DecisionLog(store) as log:
+    with DecisionLog(str(small_disk / "decisions.db")) as log:
         log.add(sample(0))
-        log.flush()
-        full = threading.Event()
-        full.set()
-
-        def limit_pages(connection: sqlite3.Connection, _: object) -> None:
-            # SQLite answers "database or disk is full", as it does for a disk.
-            connection.execute("PRAGMA max_page_count = 1" if full.is_set() else "PRAGMA max_page_count = 100000")
-
-        import sqlalchemy as sa
-
-        sa.event.listen(log._engine, "connect", limit_pages)
+        assert log.flush()
+        filler = fill(small_disk)
         for number in range(1, 201):
             log.add(sample(number))
         assert not log.flush()
-        full.clear()
+        filler.unlink()
         wait_until(lambda: log.num_written == 201)
         assert log.num_dropped == 0
+        assert sorted(record.pod_name for record in log.recent(300)) == sorted(f"pod-{i}" for i in range(201))
+
+
+def test_a_disk_that_is_full_from_the_start_costs_what_the_ring_cannot_hold(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(decisions, "RETRY_SECONDS", 0.01)
+    filler = fill(small_disk)
+    with DecisionLog(str(small_disk / "decisions.db"), ring_size=50) as log:
+        for number in range(80):
+            log.add(sample(number))
+        assert not log.flush()
+        filler.unlink()
+        wait_until(lambda: log.num_written + log.num_dropped == 80)
+        assert log.num_written == 50
 
 
 def test_a_file_that_is_deleted_is_made_again(store: str, monkeypatch: pytest.MonkeyPatch):

@@ -8,8 +8,9 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from longshore.core.words.assumed import assumed_power, assumed_price
 from longshore.core.words.labels import freeze
-from longshore.core.words.node import Image, Node, NodePower, NodeReadings, Taint
+from longshore.core.words.node import CARBON, POWER, PRICE, Image, Node, NodePower, NodeReadings, Taint
 from longshore.core.words.pod import Container, GpuRequest, HostPort, Owner, Pod, PodSpec, Toleration
 from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT, parse_nanos
 from longshore.core.words.snapshot import Snapshot
@@ -75,6 +76,11 @@ class NodeBuilder:
     def carbon(self, grams_per_kwh: float) -> Self:
         """Set the grid intensity where the node stands."""
         return self._with(carbon_grams_per_kwh=grams_per_kwh)
+
+    def unannotated(self) -> Self:
+        """Say nothing of watts, price and grid, as most clusters do: they are assumed by the size set by now."""
+        power, cost = assumed_power(self.amounts), assumed_price(self.amounts)
+        return self._with(power=power, cost_per_hour=cost, assumed=(CARBON, POWER, PRICE))
 
     def build(self) -> Node:
         """Return the node."""
@@ -184,11 +190,13 @@ def make_snapshot(*parts: NodeBuilder | PodBuilder, **fields: Any) -> Snapshot:
 def random_snapshot(seed: int, *, num_nodes: int = 6, num_pods: int = 20) -> Snapshot:
     """Make a cluster of unlike nodes, some with GPUs and some without readings, half of its pods bound where they fit.
 
-    Whole CPUs, few sizes and equal nodes are frequent: ties are where policies go wrong.
+    Whole CPUs, few sizes and equal nodes are frequent: ties are where policies go wrong. Every
+    seventh pod is a DaemonSet's.
     """
     rng = random.Random(seed)
     nodes = [_random_node(rng, name) for name in rng.sample(range(100), num_nodes)]
     pods = [_random_pod(rng, f"pod-{i}") for i in range(num_pods)]
+    pods[::7] = [pod.owner("DaemonSet", "agent") for pod in pods[::7]]
     pods[: num_pods // 2] = [pod.on(rng.choice(nodes).node.name) for pod in pods[: num_pods // 2]]
     return make_snapshot(*nodes, *_without_overcommit(nodes, pods))
 

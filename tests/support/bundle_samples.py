@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from longshore.core.arrays.features import feature_specs
-from longshore.core.network.bundle import Bundle, Envelope, Interval, Weight
+from longshore.core.network.bundle import LOAD_SCALE, Bundle, Envelope, Interval, Weight
 from longshore.core.network.forward import LOADS, POD_KINDS, Op
 
 FEATURES = ("after_cpu_used", "node_is_on", "latency", "is_feasible")
@@ -110,5 +110,6 @@ def make_by_load(**changes: Any) -> Bundle:
             "weights": draw.normal(size=(len(OWN_FEATURES), sets)).astype(np.float32),
             "biases": draw.normal(size=sets).astype(np.float32),
         },
+        "load": LOAD_SCALE,
     }
     return make_own(**(fields | changes))

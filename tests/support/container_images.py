@@ -1,7 +1,7 @@
 """An image of our kube-scheduler for a real node, made here: the built program and the libraries it is linked with.
 
 The program of deploy/containers is static and lies in an empty image; the one that `make controlplane` builds is linked
-with libc, so its image has that too. All else (user, entry point, nothing to write to) is the same.
+with libc, so its image has that too. Its place, user, environment and entry point are those of the container file.
 """
 
 import hashlib
@@ -14,8 +14,23 @@ from pathlib import Path
 
 from longshore_lab.cluster import LocalCluster
 from longshore_lab.cluster.real import host, node
+from support.deploy import DEPLOY
 
 SOCKET = "containerd.sock"
+CONTAINERFILE = DEPLOY / "containers" / "scheduler.Containerfile"
+
+
+def instructions(path: Path) -> list[tuple[str, str]]:
+    """Return the instructions of a container file, continued lines put together."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines())]
+
+
+def last_stage(path: Path) -> list[tuple[str, str]]:
+    """Return the instructions that make the image itself."""
+    found = instructions(path)
+    return found[max(number for number, (word, _) in enumerate(found) if word == "FROM") :]
 
 
 def import_scheduler(cluster: LocalCluster, program: Path, image: str, scratch: Path) -> None:
@@ -28,12 +43,20 @@ def import_scheduler(cluster: LocalCluster, program: Path, image: str, scratch: 
 
 def _archive(program: Path, image: str) -> bytes:
     """Return a docker archive with one layer."""
-    files = {"kube-scheduler": program, **{str(path).lstrip("/"): path for path in _libraries(program)}}
-    layer = _tar({name: (path.read_bytes(), 0o755) for name, path in files.items()})
+    stage = last_stage(CONTAINERFILE)
+    (place,) = (rest.split()[-1] for word, rest in stage if word == "COPY" and rest.endswith("kube-scheduler"))
+    files = {place: program, **{str(path): path for path in _libraries(program)}}
+    layer = _tar({name.lstrip("/"): (path.read_bytes(), 0o755) for name, path in files.items()})
+    said = dict(stage)
     config = {
         "architecture": "amd64",
         "os": "linux",
-        "config": {"Entrypoint": ["/kube-scheduler"], "User": "65532:65532", "WorkingDir": "/"},
+        "config": {
+            "Entrypoint": json.loads(said["ENTRYPOINT"]),
+            "Env": [rest for word, rest in stage if word == "ENV"],
+            "User": said["USER"],
+            "WorkingDir": "/",
+        },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
     }
     manifest = [{"Config": "config.json", "RepoTags": [image], "Layers": ["layer.tar"]}]

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
+from longshore.core.words.errors import LongshoreError
 from longshore_lab import build
+from longshore_lab.cluster.real import host
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -35,6 +37,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "a registry on a database": (
         *REGISTRY,
         "registryServer.database.secret=models-database",
+        "registryServer.database.to[0].ipBlock.cidr=192.0.2.20/32",
         "registryServer.replicas=2",
         "registryServer.extraFrom[0].namespaceSelector.matchLabels.team=platform",
         "registryServer.nodeSelector.disk=fast",
@@ -50,7 +53,10 @@ VALUES: dict[str, tuple[str, ...]] = {
     "everything on": (
         *ALL_ON,
         "model.configMap=longshore-model",
-        "decisionLog=http://decisions.example:8000/decisions",
+        "decisionLog=https://decisions.example:8000/decisions",
+        "decisionLogTokenSecret=decisions-token",
+        "decisionLogCAConfigMap=decisions-ca",
+        f"pluginArguments.modelDigests={{sha256:{'0' * 64}}}",
         "readingsFile=/readings/nodes.json",
         "extraVolumes[0].name=readings",
         "extraVolumes[0].configMap.name=readings",
@@ -60,7 +66,12 @@ VALUES: dict[str, tuple[str, ...]] = {
         "pluginArguments.circuit.failures=3",
         "networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.team=platform",
         "networkPolicy.extraEgress[0].ports[0].port=8000",
+        "networkPolicy.apiServerCIDRs={10.96.0.1/32,192.0.2.10/32}",
+        "featureGates.GenericWorkload=true",
+        "featureGates.GangScheduling=true",
+        "extraArgs={--profiling=false}",
         "serviceAccount.annotations.example=identity",
+        "metrics.tlsSecret=metrics-tls",
         "podLabels.team=platform",
         "podAnnotations.note=here",
         "tolerations[0].key=node-role.kubernetes.io/control-plane",
@@ -81,7 +92,14 @@ VALUES: dict[str, tuple[str, ...]] = {
     "by digest": (f"image.digest=sha256:{'a' * 64}", "image.repository=registry.example/longshore-kube-scheduler"),
     "a class that is there": ("priorityClass.create=false", "priorityClass.name=system-cluster-critical"),
     "standalone": ("mode=standalone",),
-    "standalone, everything on": (*ALL_ON, "mode=standalone", "model.configMap=longshore-model", "preemption=false"),
+    "standalone, everything on": (
+        *ALL_ON,
+        "metrics.tlsSecret=metrics-tls",
+        "mode=standalone",
+        "onMissingReadings=wait",
+        "model.configMap=longshore-model",
+        "preemption=false",
+    ),
 }
 """Names of sets of values, with what `--set` is given."""
 
@@ -131,3 +149,26 @@ def built_helm(require_component: Callable[[str, str, bool], None]) -> None:
 def built_promtool(require_component: Callable[[str, str, bool], None]) -> None:
     """Answer a missing promtool in the same way."""
     require_component("promtool", build.TOOLS_COMMAND, build.program_path("promtool").is_file())
+
+
+@pytest.fixture(scope="session")
+def built_kubeadm(require_component: Callable[[str, str, bool], None]) -> None:
+    """Answer a missing kubeadm in the same way."""
+    require_component("kubeadm", build.TOOLS_COMMAND, build.program_path("kubeadm").is_file())
+
+
+@pytest.fixture(scope="session")
+def built_scheduler(require_component: Callable[[str, str, bool], None]) -> None:
+    """Answer a missing kube-scheduler with the plugin in the same way."""
+    name = "longshore-kube-scheduler"
+    require_component(name, build.BUILD_COMMAND, build.program_path(name).is_file())
+
+
+@pytest.fixture(scope="session")
+def real_nodes(require_component: Callable[[str, str, bool], None]) -> None:
+    """Answer a machine that cannot have real nodes in the same way."""
+    packages = " ".join(dict.fromkeys((*host.PACKAGES.values(), host.CNI_PACKAGE)))
+    try:
+        host.check_host()
+    except LongshoreError:
+        require_component("a container runtime, and root", f"apt-get install {packages}", False)

@@ -12,6 +12,7 @@ from longshore.deciding.assume import ClusterView
 from longshore.deciding.cycle import Cycle
 from longshore.deciding.decider import Decider
 from longshore.deciding.find import find_policy
+from longshore.filters import static_parts
 from longshore.kube.cache import Cache
 from longshore.kube.reflector import WatchBatch
 from longshore.kube.writes import Reporter
@@ -37,7 +38,7 @@ class Running:
     ) -> None:
         self.api, cache, client = api, Cache(), cast("Client", api)
         chosen = find_policy(policy) if own is None else replace(own, name="mine")
-        view = ClusterView(LiveCluster())
+        view = ClusterView(LiveCluster(static_parts()))
         self.cycle = Cycle(Decider(chosen), view, budgets=cache.disruption_budgets)
         self.queue = SchedulingQueue(clock)
         self.scheduler = Scheduler(

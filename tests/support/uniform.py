@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded
 from longshore_lab.oracle.cases import make_case
 from longshore_lab.oracle.compare import encode_case
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
+from support.compiling import encode
 
 PADDED_NODES = 13
 """One more than a case has at most: there always is padding."""

@@ -23,7 +23,7 @@ def test_unknown_names_are_answered_with_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("parameters", "want"),
     [
-        ({"nodes": "many"}, "workload `poisson`: Expected `int`"),
+        ({"nodes": "many"}, "workload `poisson`: `nodes` is `many`: Expected `int`, got `str`"),
         ({"nodes": 0}, "workload `Poisson`: got nodes `0`, expected 1 or more"),
     ],
 )

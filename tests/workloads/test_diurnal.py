@@ -8,6 +8,7 @@ import pytest
 from longshore.core.arrays.encode import encode
 from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Trace
+from longshore.filters import static_parts
 from longshore.workloads.diurnal import Diurnal
 from longshore.workloads.diurnal_apps import HARD_LIMIT_MS
 from workloads.facts import creates, latency_changes, offered_load
@@ -72,10 +73,10 @@ def test_every_constraint_is_used(trace: Trace) -> None:
 
 
 def test_every_filter_can_refuse_a_node(trace: Trace) -> None:
-    arrays = encode(trace.snapshot()).arrays
+    arrays = encode(trace.snapshot(), static_parts()).arrays
     masks = arrays.tables.masks
-    assert not masks[arrays.classes.taint_mask].all()
-    assert not masks[arrays.classes.affinity_mask].all()
+    assert not masks[arrays.classes.static_masks["TaintToleration"]].all()
+    assert not masks[arrays.classes.static_masks["NodeAffinity"]].all()
     for terms in (arrays.classes.affinity, arrays.classes.anti_affinity, arrays.classes.repelled_by):
         assert terms.query.any()
     # Not only by their own kind: pods keep away others that have nothing against them.

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from longshore.core.arrays.encode import encode
 from longshore.core.words.trace import Create, Delete, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.kube.trace_file import read_trace, write_trace
 from longshore.workloads import REGISTRY
 from longshore.workloads.build import build_workload
+from support.compiling import encode
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "test1": [{"nodes": 5, "pods": 4, "cycles": 1}, {"nodes": 1, "pods": 1, "cycles": 3}],
@@ -46,7 +46,7 @@ DIGESTS = {
 A change that is wanted changes the digest here, and belongs into the changelog: earlier results compare no more.
 """
 
-CASES = [(name, parameters) for name in REGISTRY.table for parameters in ({}, *VARIANTS.get(name, []))]
+CASES = [(name, parameters) for name in REGISTRY.names() for parameters in ({}, *VARIANTS.get(name, []))]
 
 
 def case_id(value: object) -> str:
@@ -88,7 +88,7 @@ def test_a_workload_is_a_frozen_dataclass(name: str, parameters: dict[str, Any])
         workload.nodes = 1  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", REGISTRY.table)
+@pytest.mark.parametrize("name", REGISTRY.names())
 def test_every_parameter_has_one_line_about_it(name: str) -> None:
     factory = REGISTRY.load(name)
     (body,) = ast.parse(inspect.getsource(factory)).body
@@ -106,7 +106,7 @@ def test_the_same_seed_gives_the_same_trace(name: str, parameters: dict[str, Any
     assert build_workload(name, parameters).trace(3) == make(name, parameters, 3)
 
 
-@pytest.mark.parametrize("name", REGISTRY.table)
+@pytest.mark.parametrize("name", REGISTRY.names())
 def test_other_seeds_give_other_traces(name: str) -> None:
     # Not every pair of seeds: the thesis' tests have six traces, by which worker has which latency.
     assert len({digest(make(name, {}, seed)) for seed in range(8)}) > 1

@@ -20,7 +20,10 @@ def test_a_deployment_is_one_nginx_with_limits() -> None:
     assert request(pod) == (250, 64)
     assert pod.spec.containers[0].image == "nginx:latest"
     assert (pod.spec.latency_soft_ms, pod.spec.latency_hard_ms) == (20.0, 30.0)
-    assert dict(pod.annotations) == {"latencySoftConstraint": "20", "latencyHardConstraint": "30"}
+    assert dict(pod.annotations) == {
+        "longshore.dev/latency-soft-limit-ms": "20",
+        "longshore.dev/latency-hard-limit-ms": "30",
+    }
 
 
 def test_deployments_have_replica_sets_of_their_own_with_one_template() -> None:

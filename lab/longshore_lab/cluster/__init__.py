@@ -2,7 +2,7 @@
 
 cluster = up(ClusterOptions(nodes=10))      # a LocalCluster, ready for pods
 cluster.kubeconfig                          # an administrator's
-cluster.kubeconfig_for("longshore-scheduler")   # least privilege, from deploy/rbac.yaml
+cluster.kubeconfig_for("longshore-scheduler")   # exactly the rights of the chart; "longshore-plugin" for the plugin
 down("longshore")
 """
 

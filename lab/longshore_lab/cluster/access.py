@@ -7,6 +7,10 @@ import yaml
 
 from longshore.core.words.errors import ComponentMissingError, UnknownNameError
 
+LONGSHORE_ACCOUNT = "longshore-scheduler"
+"""Of `longshore schedule`."""
+PLUGIN_ACCOUNT = "longshore-plugin"
+"""Of kube-scheduler with the plugin, in a release of its own: names differ from those of `longshore schedule`."""
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 _READ = ["get", "list", "watch"]
@@ -37,10 +41,35 @@ def cluster_rules() -> list[tuple[str, dict[str, Any]]]:
 
 def longshore_rules() -> list[tuple[str, dict[str, Any]]]:
     """Return the objects of `deploy/rbac.yaml`, each with the path of its collection, in the order of the file."""
-    path = DEPLOY / "rbac.yaml"
+    return [with_path(content) for content in yaml.safe_load_all(_file("rbac.yaml")) if content]
+
+
+def plugin_rules() -> list[tuple[str, dict[str, Any]]]:
+    """Return what the chart grants kube-scheduler with the plugin, as `longshore_rules` does.
+
+    It is that of `deploy/longshore.yaml`, as the chart renders it for a release with the name of the account.
+    """
+    text = _file("longshore.yaml").replace(LONGSHORE_ACCOUNT, PLUGIN_ACCOUNT)
+    return [with_path(content) for content in yaml.safe_load_all(text) if content and content["kind"] in _PATHS]
+
+
+def _file(name: str) -> str:
+    path = DEPLOY / name
     if not path.is_file():
-        raise ComponentMissingError("deploy/rbac.yaml", "a clone of the repository")
-    return [with_path(content) for content in yaml.safe_load_all(path.read_text(encoding="utf-8")) if content]
+        raise ComponentMissingError(f"deploy/{name}", "a clone of the repository")
+    return path.read_text(encoding="utf-8")
+
+
+def rules_of(account: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return an account of longshore's and exactly what the chart grants it.
+
+    Raises:
+        UnknownNameError: there is no such account.
+    """
+    sources = {LONGSHORE_ACCOUNT: longshore_rules, PLUGIN_ACCOUNT: plugin_rules}
+    if account not in sources:
+        raise UnknownNameError("service account", account, sources)
+    return sources[account]()
 
 
 def with_path(content: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from longshore.cli.interruption import in_order
 from longshore.core.words.errors import LongshoreError
 from longshore.kube.client import Client
 from longshore.live import api
@@ -20,7 +21,6 @@ _READY_SECONDS = 120.0
 _NODE_POLL_SECONDS = 0.2
 _GRACE_SECONDS = 2.0
 """Before a part is killed: what it holds is thrown away with the cluster."""
-_FOLLOWERS = ("kube-controller-manager", "kwok")
 SCHEDULER = "kube-scheduler"
 
 
@@ -34,7 +34,7 @@ def up(options: ClusterOptions | None = None, tell: Tell = lambda _: None) -> Lo
     """
     options = options or ClusterOptions()
     state.check_options(options)
-    for program in ("etcd", "kube-apiserver", *_FOLLOWERS, SCHEDULER):
+    for program in ("etcd", "kube-apiserver", *parts.FOLLOWERS, SCHEDULER):
         require_program(program)
     with state.lock(options.name):
         _refuse_existing(options.name)
@@ -64,11 +64,12 @@ def down(name: str = state.DEFAULT_NAME) -> bool:
 @contextmanager
 def temporary(options: ClusterOptions, tell: Tell = lambda _: None) -> Iterator[LocalCluster]:
     """Give a cluster that is taken down afterwards, whatever happens; errors as of `up`."""
-    cluster = up(options, tell)
-    try:
-        yield cluster
-    finally:
-        down(cluster.name)
+    with in_order():
+        cluster = up(options, tell)
+        try:
+            yield cluster
+        finally:
+            down(cluster.name)
 
 
 def _refuse_existing(name: str) -> None:
@@ -95,7 +96,7 @@ def _up(options: ClusterOptions, tell: Tell) -> LocalCluster:
     cluster.wait_for_apiserver()
     say(f"kube-apiserver is ready at {cluster.server}")
     api.call(cluster.kubeconfig, lambda client: api.create_all(client, access.cluster_rules()))
-    for name in _FOLLOWERS:
+    for name in parts.FOLLOWERS:
         cluster.add_part(parts.part(cluster.record, cluster.folder, name))
     if options.has_scheduler:
         cluster.start_scheduler(SCHEDULER)

@@ -1,5 +1,6 @@
 """A local cluster that is up: its parts, each of which can be stopped, paused and started again, and its identities."""
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterable
@@ -20,7 +21,8 @@ SERVICE_ACCOUNT_NAMESPACE = "longshore-system"
 """Where `deploy/rbac.yaml` puts longshore's own service accounts."""
 GRACE_SECONDS = 5.0
 _TOKEN_SECONDS = 10 * 365 * 24 * 3600
-_READY_SECONDS = 60.0
+_READY_SECONDS = 180.0
+"""With ten thousands of objects, on a machine that others use as well, an API server reads for more than a minute."""
 _LOG_LINES = 15
 _LOG_BYTES = 16_384
 
@@ -103,6 +105,30 @@ class LocalCluster:
         self.start_part("kube-apiserver")
         self.wait_for_apiserver()
 
+    def back_up(self) -> Path:
+        """Copy what etcd holds; it is away meanwhile."""
+        copy = self.folder / "etcd.backup"
+        self.stop_part("etcd")
+        shutil.copytree(self.folder / "etcd", copy)
+        self.start_part("etcd")
+        self.wait_for_apiserver()
+        return copy
+
+    def restore(self, copy: Path) -> None:
+        """Put a copy in the place of what etcd holds: all that was written since has never been.
+
+        What belongs to the cluster itself is started again, as it would wait for what comes after its last version.
+        """
+        for name in reversed((*parts.CONTROL_PLANE, *parts.FOLLOWERS)):
+            self.stop_part(name, 0.0)
+        shutil.rmtree(self.folder / "etcd")
+        copy.rename(self.folder / "etcd")
+        for name in parts.CONTROL_PLANE:
+            self.start_part(name)
+        self.wait_for_apiserver()
+        for name in parts.FOLLOWERS:
+            self.start_part(name)
+
     def pause_part(self, name: str) -> None:
         """Stop a part in its tracks (SIGSTOP): its connections stay open and nothing is answered."""
         self._send(name, signal.SIGSTOP)
@@ -158,14 +184,16 @@ class LocalCluster:
                 )
 
     def kubeconfig_for(self, service_account: str) -> Path:
-        """Return a kubeconfig of one of longshore's service accounts, with the rights of `deploy/rbac.yaml`."""
+        """Return a kubeconfig of one of longshore's service accounts, with exactly the rights that the chart gives it.
+
+        Args:
+            service_account: `longshore-scheduler` for `longshore schedule` (deploy/rbac.yaml), `longshore-plugin` for
+                kube-scheduler with the plugin (deploy/longshore.yaml).
+        """
         path = self.folder / "config" / f"{service_account}.kubeconfig"
         if path.is_file():
             return path
-        rules = access.longshore_rules()
-        known = [content["metadata"]["name"] for _, content in rules if content["kind"] == "ServiceAccount"]
-        if service_account not in known:
-            raise UnknownNameError("service account", service_account, known)
+        rules = access.rules_of(service_account)
 
         async def work(client: Client) -> str:
             for rule in rules:  # in the order of the file: a namespace before what lies in it

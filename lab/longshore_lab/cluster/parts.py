@@ -7,10 +7,13 @@ import msgspec
 
 from longshore.live.kwok import KWOK_ANNOTATION
 from longshore_lab.build import require_program, stages_folder
+from longshore_lab.cluster.audit import audit_arguments
 from longshore_lab.cluster.identities import SERVICE_NETWORK
 from longshore_lab.cluster.state import ClusterRecord, PartRecord
 
 CONTROL_PLANE = ("etcd", "kube-apiserver")
+FOLLOWERS = ("kube-controller-manager", "kwok")
+"""They watch the API server."""
 """Started first, stopped last, in this order."""
 # A renewal every 30 s, below the 50 s after which the controller-manager gives a node up; shorter, and a thousand
 # nodes that only say they are alive are most of what the API server does.
@@ -33,8 +36,12 @@ def scheduler_part(
     config: dict[str, Any] | None = None,
     verbosity: int = 0,
     program: str = "kube-scheduler",
+    kubeconfig: Path | None = None,
 ) -> PartRecord:
-    """Return a kube-scheduler, upstream's or ours, with a configuration (`profiles`, `percentageOfNodesToScore`, …)."""
+    """Return a kube-scheduler, upstream's or ours, with a configuration (`profiles`, `percentageOfNodesToScore`, …).
+
+    It schedules with the identity of `kubeconfig`, by default upstream's for a scheduler.
+    """
     content: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -42,7 +49,8 @@ def scheduler_part(
         **(config or {}),
     }
     connection = {"qps": _CLIENT_QPS, "burst": _CLIENT_QPS, **content.get("clientConnection", {})}
-    content["clientConnection"] = {**connection, "kubeconfig": str(folder / "config" / "scheduler.kubeconfig")}
+    identity = kubeconfig or folder / "config" / "scheduler.kubeconfig"
+    content["clientConnection"] = {**connection, "kubeconfig": str(identity)}
     path = folder / "config" / f"{name}.yaml"
     path.write_bytes(msgspec.yaml.encode(content))
     arguments = [f"--config={path}", f"--v={verbosity}", *_serving(folder, "scheduler", port)]
@@ -64,6 +72,7 @@ def _etcd(record: ClusterRecord, folder: Path) -> tuple[str, list[str]]:
         "--snapshot-count=50000",
         "--quota-backend-bytes=8589934592",
         "--log-level=warn",
+        "--watch-progress-notify-interval=5s",  # as kubeadm's: quiet watches get their bookmarks
     ]
     for prefix in ("", "peer-"):
         arguments += [
@@ -82,6 +91,8 @@ def _apiserver(record: ClusterRecord, folder: Path) -> tuple[str, list[str]]:
     unused = [] if record.options.real_nodes else ["--disable-admission-plugins=TaintNodesByCondition"]
     return "kube-apiserver", [
         *unused,
+        *(audit_arguments(folder) if record.options.has_audit else []),
+        *(["--etcd-compaction-interval=0"] if record.options.has_history else []),
         f"--etcd-servers=https://127.0.0.1:{record.ports['etcd']}",
         f"--etcd-cafile={pki / 'etcd-ca.crt'}",
         f"--etcd-certfile={pki / 'apiserver-etcd-client.crt'}",

@@ -43,6 +43,10 @@ class ClusterOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes with a kubelet and containers of their own."""
     has_scheduler: bool = True
     """Run stock kube-scheduler, for pods that name no other."""
+    has_audit: bool = False
+    """The API server logs every write, and who it was."""
+    has_history: bool = False
+    """etcd keeps every write, as the checker needs it."""
 
 
 class PartRecord(msgspec.Struct, frozen=True, kw_only=True):

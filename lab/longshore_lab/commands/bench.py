@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.compilation import keep_compiled_programs
+from longshore.cli.groups import add_group
 from longshore.cli.names import split_different_names
-from longshore.cli.output import JsonOption, emit, figure, note, write_table
+from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.core.words.errors import InputError
-from longshore_lab.commands import bench_cluster, bench_plugin, bench_plugin_faults, bench_proof
+from longshore_lab.commands import bench_cluster, bench_plugin, bench_plugin_faults, bench_proof, bench_proxy_faults
+from longshore_lab.commands.shown import figure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,21 +22,26 @@ Workers = Annotated[int, typer.Option(help="Processes; each also runs an oracle 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(help="Measure, and compare with upstream.", no_args_is_help=True, rich_markup_mode=None)
-    group.command(name="oracle")(oracle)
-    group.command(name="semantics")(semantics)
-    group.command(name="simulator")(simulator)
-    group.command(name="inference")(inference)
-    group.command(name="training")(training)
-    group.command(name="cluster")(bench_cluster.cluster)
-    group.command(name="scheduler")(bench_cluster.scheduler)
-    group.command(name="live-oracle")(bench_proof.live_oracle)
-    group.command(name="faults")(bench_proof.faults)
-    group.command(name="same-nodes")(bench_plugin.same_nodes)
-    group.command(name="preemption")(bench_plugin.preemption)
-    group.command(name="changing-nodes")(bench_plugin.changing_nodes)
-    group.command(name="plugin-faults")(bench_plugin_faults.plugin_faults)
-    app.add_typer(group, name="bench")
+    commands = (
+        oracle,
+        semantics,
+        simulator,
+        gymnasium,
+        inference,
+        training,
+        bench_cluster.cluster,
+        bench_cluster.scheduler,
+        edges,
+        writes,
+        bench_proof.live_oracle,
+        bench_proof.faults,
+        bench_plugin.same_nodes,
+        bench_plugin.preemption,
+        bench_plugin.changing_nodes,
+        bench_plugin_faults.plugin_faults,
+        bench_proxy_faults.proxy_faults,
+    )
+    add_group(app, "bench", "Measure, and compare with upstream.", *commands)
 
 
 def oracle(
@@ -44,7 +51,7 @@ def oracle(
     json_mode: JsonOption = False,
 ) -> None:
     """Compare our filters and kube-default with upstream's own code on random cases; exit 1 on any difference."""
-    from longshore.cli.progress import counter
+    from longshore_lab.commands.shown import counter
     from longshore_lab.oracle.proof import UPSTREAM_VERSION, prove
 
     with counter("cases", cases) as advance:
@@ -59,6 +66,46 @@ def oracle(
     }
     emit(json_mode, payload, lambda: _render_oracle(payload))
     if result.differences:
+        raise typer.Exit(1)
+
+
+def edges(
+    nodes: Annotated[int, typer.Option(help="Nodes of the cluster, which is full.", min=10)] = 5000,
+    pods: Annotated[int, typer.Option(help="Pods on them.", min=100)] = 100_000,
+    objects: Annotated[int, typer.Option(help="ReplicaSets, Services, claims and volumes.", min=100)] = 100_000,
+    repeats: Annotated[int, typer.Option(help="Changes and attempts of every kind.", min=10)] = 500,
+    json_mode: JsonOption = False,
+) -> None:
+    """Time what a large, full cluster costs `longshore schedule`; exit 1 if a bar is missed."""
+    from longshore_lab.speed.edge_objects import Size
+    from longshore_lab.speed.edges import measure
+
+    rows = []
+    note(f"{nodes} nodes, {pods} pods, {objects} objects …")
+    for row in measure(Size(nodes, pods, objects), repeats):
+        note(f"{row.what}: {row.p99_ms:.2f} ms")
+        rows.append(row)
+    headers = (*rows[0]._fields, "is_met")
+    payload = {"costs": [{**row._asdict(), "is_met": row.is_met} for row in rows]}
+    emit(json_mode, payload, lambda: write_table(headers, [tuple(map(figure, (*row, row.is_met))) for row in rows]))
+    if not all(row.is_met for row in rows):
+        raise typer.Exit(1)
+
+
+def writes(
+    nodes: Annotated[int, typer.Option(help="Nodes of the cluster, which will be full.", min=5)] = 100,
+    seconds: Annotated[float, typer.Option(help="How long pods come and go once it is full.", min=1)] = 180.0,
+    json_mode: JsonOption = False,
+) -> None:
+    """Count what each scheduler writes to the API server for a pod, stock first; exit 1 above the bar."""
+    from longshore_lab.speed.writes import WriteOptions, measure
+
+    rows = measure(WriteOptions(nodes, seconds), note)
+    payload = {"writes": [row._asdict() for row in rows]}
+    headers = ("mode", "bound", "per_pod", "ratio", "is_met", "most")
+    cells = [(*row[:5], ", ".join(f"{number} {what}" for what, number in list(row.what.items())[:5])) for row in rows]
+    emit(json_mode, payload, lambda: write_table(headers, [tuple(map(figure, cell)) for cell in cells]))
+    if not all(row.is_met for row in rows):
         raise typer.Exit(1)
 
 
@@ -110,6 +157,25 @@ def simulator(
     headers = cells[0]._fields
     payload = {"device": device_name(), "cells": [cell._asdict() for cell in cells]}
     emit(json_mode, payload, lambda: write_table(headers, [tuple(figure(value) for value in cell) for cell in cells]))
+
+
+def gymnasium(
+    envs: Annotated[list[int] | None, typer.Option(help="Environments; may be given several times.", min=1)] = None,
+    episodes: Annotated[int, typer.Option(help="Episodes of each environment.", min=1)] = 100,
+    json_mode: JsonOption = False,
+) -> None:
+    """Time the Gymnasium vector environment over whole episodes; exit 1 if a bar is missed."""
+    keep_compiled_programs()
+    from longshore_lab.speed.gym import DEFAULT_SIZES, GymCell, measure
+
+    cells = []
+    for number in envs or DEFAULT_SIZES:
+        note(f"{number} environments …")
+        cells.append(measure(number, episodes))
+    payload = {"cells": [cell._asdict() for cell in cells]}
+    emit(json_mode, payload, lambda: write_table(GymCell._fields, [tuple(map(figure, cell)) for cell in cells]))
+    if not all(cell.is_met for cell in cells):
+        raise typer.Exit(1)
 
 
 def inference(

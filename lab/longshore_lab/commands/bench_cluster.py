@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longshore.cli.interruption import in_order
-from longshore.cli.output import JsonOption, emit, figure, note, write_table
+from longshore.cli.output import JsonOption, emit, note, write_table
+from longshore_lab.commands.shown import figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,8 +93,7 @@ def _measure(options: "SpeedOptions", json_mode: bool) -> None:
     from longshore_lab.speed import cluster as cluster_speed
 
     load = os.getloadavg()[0]
-    with in_order():
-        runs = cluster_speed.measure_all(options, note)
+    runs = cluster_speed.measure_all(options, note)
     cells, pairs, rankings = cluster_speed.cells(runs), cluster_speed.pairs(runs), cluster_speed.rankings(runs)
     payload = {
         "cells": [cell._asdict() for cell in cells],
@@ -112,8 +111,7 @@ def _measure_memory(json_mode: bool) -> None:
     from longshore_lab.speed.cluster import measure_memory
 
     load = os.getloadavg()[0]
-    with in_order():
-        held = measure_memory(note)
+    held = measure_memory(note)
     payload = {"cells": [], "memory": held._asdict(), "load_average": load}
     emit(json_mode, payload, lambda: write_table(held._fields, [tuple(map(figure, held))]))
 

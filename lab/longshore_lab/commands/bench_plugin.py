@@ -27,7 +27,7 @@ def same_nodes(
     """
     import asyncio
 
-    from longshore.cli.progress import counter
+    from longshore_lab.commands.shown import counter
     from longshore_lab.proof.live_oracle import cluster_without_controllers
     from longshore_lab.proof.same_nodes import prove_same_nodes, repository_bundles
 
@@ -68,7 +68,7 @@ def preemption(
     """Give pods of random priorities on full nodes to the plugin; exit 1 if a pod went that should have stayed."""
     import asyncio
 
-    from longshore.cli.progress import counter
+    from longshore_lab.commands.shown import counter
     from longshore_lab.proof.live_oracle import cluster_without_controllers
     from longshore_lab.proof.plugin_preemption import prove_preemption
 

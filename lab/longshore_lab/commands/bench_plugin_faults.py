@@ -45,7 +45,9 @@ def plugin_faults(
 
 
 def _render(results: "list[PluginFaultResult]") -> None:
-    headers = ("fault", "waiting", "bound", "twice", "misplaced", "fell back", "failed", "failed s", "s", "last s", "")
+    headers = (
+        "fault", "waiting", "bound", "twice", "wrong", "excused", "fell back", "failed", "failed s", "s", "last s", "",
+    )  # fmt: skip
     rows = [
         (
             result.fault,
@@ -53,6 +55,7 @@ def _render(results: "list[PluginFaultResult]") -> None:
             str(result.bound),
             str(result.bound_twice),
             str(len(result.misplaced)),
+            str(result.excused),
             ", ".join(f"{count} {reason}" for reason, count in sorted(result.fallbacks.items())) or "-",
             str(result.failures),
             f"{result.failed_seconds:.3f}",

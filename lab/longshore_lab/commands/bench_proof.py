@@ -36,7 +36,7 @@ def live_oracle(
     """
     import asyncio
 
-    from longshore.cli.progress import counter
+    from longshore_lab.commands.shown import counter
     from longshore_lab.oracle.proof import UPSTREAM_VERSION
     from longshore_lab.proof.live_oracle import cluster_without_controllers, prove_live
 
@@ -112,7 +112,7 @@ def faults(
 
 
 def _render_faults(results: "list[FaultResult]") -> None:
-    headers = ("fault", "in flight", "bound", "twice", "misplaced", "away s", "recovered after s", "")
+    headers = ("fault", "in flight", "bound", "twice", "wrong", "excused", "away s", "recovered after s", "")
     rows = [
         (
             result.fault,
@@ -120,6 +120,7 @@ def _render_faults(results: "list[FaultResult]") -> None:
             str(result.bound),
             str(result.bound_twice),
             str(len(result.misplaced)),
+            str(result.excused),
             f"{result.outage_seconds:.1f}",
             f"{result.recovery_seconds:.1f}",
             "well" if result.is_well else "NOT WELL",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longshore.cli.groups import add_group
 from longshore.cli.output import JsonOption, emit, note, write_table
 
 if TYPE_CHECKING:
@@ -16,18 +17,8 @@ _MIB = 1024 * 1024
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(
-        help="A real cluster on this machine: upstream's control plane, KWOK nodes, real nodes.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
-    group.command(name="up")(up)
-    group.command(name="status")(status)
-    group.command(name="down")(down)
-    group.command(name="kubeconfig")(kubeconfig)
-    group.command(name="reset")(reset)
-    group.command(name="list")(list_clusters)
-    app.add_typer(group, name="cluster")
+    about = "A real cluster on this machine: upstream's control plane, KWOK nodes, real nodes."
+    add_group(app, "cluster", about, up, status, down, kubeconfig, reset, list=list_clusters)
 
 
 def up(
@@ -37,6 +28,7 @@ def up(
     node_memory: Annotated[str, typer.Option(help="Memory of each KWOK node.")] = "256Gi",
     real_nodes: Annotated[int, typer.Option(help="Nodes that run containers (root is needed).")] = 0,
     scheduler: Annotated[bool, typer.Option(help="Run stock kube-scheduler for pods that name no other.")] = True,
+    json_mode: JsonOption = False,
 ) -> None:
     """Start a cluster and wait until it takes pods."""
     from longshore_lab.cluster import ClusterOptions
@@ -53,7 +45,8 @@ def up(
     cluster = start(options, note)
     option = "" if name == _DEFAULT_NAME else f" --name {name}"
     note(f"the cluster `{name}` is up; to use it:")
-    print(f"export KUBECONFIG={cluster.kubeconfig}")
+    facts = {"name": name, "kubeconfig": str(cluster.kubeconfig)}
+    emit(json_mode, facts, lambda: print(f"export KUBECONFIG={cluster.kubeconfig}"))
     note(f"`longshore cluster down{option}` takes it down")
 
 
@@ -86,18 +79,21 @@ def status(name: Name = _DEFAULT_NAME, json_mode: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-def down(name: Name = _DEFAULT_NAME) -> None:
+def down(name: Name = _DEFAULT_NAME, json_mode: JsonOption = False) -> None:
     """Stop every process of a cluster and delete its data."""
     from longshore_lab.cluster import down as stop
 
-    note(f"the cluster `{name}` is down" if stop(name) else f"there was no cluster `{name}`")
+    was_there = stop(name)
+    told = f"the cluster `{name}` is down" if was_there else f"there was no cluster `{name}`"
+    emit(json_mode, {"name": name, "was_there": was_there}, lambda: note(told))
 
 
-def kubeconfig(name: Name = _DEFAULT_NAME) -> None:
+def kubeconfig(name: Name = _DEFAULT_NAME, json_mode: JsonOption = False) -> None:
     """Print the path of the administrator's kubeconfig."""
     from longshore_lab.cluster import find
 
-    print(find(name).kubeconfig)
+    path = str(find(name).kubeconfig)
+    emit(json_mode, {"name": name, "kubeconfig": path}, lambda: print(path))
 
 
 def reset(name: Name = _DEFAULT_NAME, json_mode: JsonOption = False) -> None:

@@ -16,10 +16,10 @@ def probes() -> tuple[Probe, ...]:
 
 def find_oracle() -> Found:
     """Look for the built oracle in the cache."""
-    from longshore_lab.build import oracle_path
+    from longshore_lab.build import program_path
 
     try:
-        path = oracle_path()
+        path = program_path("oracle")
     except ComponentMissingError as error:
         return Found(False, f"{error.message}: {error.hint}")
     return Found(path.is_file(), str(path) if path.is_file() else "not built")

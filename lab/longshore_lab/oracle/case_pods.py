@@ -143,8 +143,8 @@ def _add_ordinary_fields(draw: Draw, plan: CasePlan, pod: Json) -> None:
     spec = pod["spec"]
     if draw() < 0.15:
         pod["metadata"]["annotations"] = {
-            "latencySoftConstraint": pick(draw, ("20", "50")),
-            "latencyHardConstraint": pick(draw, ("80", "200")),
+            "longshore.dev/latency-soft-limit-ms": pick(draw, ("20", "50")),
+            "longshore.dev/latency-hard-limit-ms": pick(draw, ("80", "200")),
         }
     if draw() < 0.2:
         spec["priority"] = pick(draw, (0, 100, -10, 2_000_000_000))

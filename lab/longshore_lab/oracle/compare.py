@@ -8,7 +8,7 @@ import numpy as np
 
 from longshore.core.arrays.encode import Encoded, encode
 from longshore.core.words.decision import Rejection
-from longshore.filters import feasible, rejections
+from longshore.filters import feasible, judge, static_parts
 from longshore.kube import convert, wire
 from longshore.kube.dump import read_objects
 from longshore.policies.heuristics.kube_default import PLUGINS
@@ -42,7 +42,7 @@ def encode_case(data: bytes) -> tuple[Encoded, int]:
     snapshot = read_objects(case.items).snapshot
     pod = convert.pod(case.pod, is_incoming=True)
     bound = tuple(other for other in snapshot.pods if other.bound_to)
-    encoded = encode(replace(snapshot, pods=(*bound, pod)))
+    encoded = encode(replace(snapshot, pods=(*bound, pod)), static_parts())
     return encoded, encoded.class_of(pod)
 
 
@@ -61,7 +61,7 @@ def answer(data: bytes) -> OwnAnswer:
         totals = totals + weight * scores
         raw[plugin_name] = dict(zip(names, amounts[nodes].tolist(), strict=True))
         normalized[plugin_name] = dict(zip(names, scores[nodes].tolist(), strict=True))
-    why = rejections(encoded, index) if len(nodes) < len(encoded.node_names) else {}
+    why = judge(encoded, index)[1] if len(nodes) < len(encoded.node_names) else {}
     return OwnAnswer(why, names, raw, normalized, dict(zip(names, totals[nodes].tolist(), strict=True)))
 
 

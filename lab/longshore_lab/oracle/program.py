@@ -8,8 +8,8 @@ from typing import IO, Any
 
 import msgspec
 
-from longshore.core.words.errors import ComponentMissingError, LongshoreError
-from longshore_lab.build import BUILD_COMMAND, oracle_path
+from longshore.core.words.errors import LongshoreError
+from longshore_lab.build import require_program
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -45,10 +45,7 @@ class Oracle:
     """A running oracle; use it as a context manager."""
 
     def __init__(self, *, is_timed: bool = False) -> None:
-        path = oracle_path()
-        if not path.is_file():
-            raise ComponentMissingError("oracle (upstream's scheduling code, built)", BUILD_COMMAND)
-        command = [str(path), "-workers", "1", *(["-timed"] if is_timed else [])]
+        command = [str(require_program("oracle")), "-workers", "1", *(["-timed"] if is_timed else [])]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self._decoder = msgspec.json.Decoder(Answer)
 

@@ -19,17 +19,17 @@ from longshore.kube.client import Client
 from longshore.kube.config import load_identity
 from longshore.live import api
 from longshore.live.kwok import NODES_PATH
-from longshore.scheduling import failpoints
+from longshore.scheduling import points
 from longshore_lab.cluster import ClusterOptions, LocalCluster, temporary
 from longshore_lab.cluster.nodes import create_nodes, kwok_nodes
+from longshore_lab.proof.checker import check
 from longshore_lab.proof.held_client import HeldClient
 from longshore_lab.proof.load import delete_pods
 from longshore_lab.proof.own_scheduler import running_scheduler
 from longshore_lab.proof.pod_watch import watching
-from longshore_lab.proof.recheck import misplaced
 from longshore_lab.proof.scene import ACCOUNT, Scene
 from longshore_lab.proof.scheduler_process import WAITS
-from longshore_lab.proof.stage import Stage
+from longshore_lab.proof.wall_clock import WallClock
 
 MAX_RECOVERY_SECONDS: Final = 20.0
 PAUSE_SECONDS: Final = 5.0
@@ -38,6 +38,8 @@ _KWOK_SECONDS = 2.0
 """So long after its binding a pod is said to run, at most."""
 _QUIET_SECONDS = 5.5
 """A binding that is not sent is tried again within 5 s: who was silent for longer has given it up."""
+_RENEWAL_SECONDS = 5.0
+"""Within which a lease is renewed at least twice."""
 _NUM_HELD = 40
 """Bindings that are held back before a node goes; a scheduler has no more than 64 under way."""
 
@@ -53,10 +55,13 @@ class FaultResult:
     bound: int
     bound_twice: int
     misplaced: list[str]
+    """Bindings and evictions that the checker would not have done."""
     outage_seconds: float
     """How long the API server, etcd or the way to them was away; part of the recovery."""
     recovery_seconds: float
     """From the fault until every pod was bound."""
+    excused: int = 0
+    """What was right a moment before."""
 
     @property
     def is_well(self) -> bool:
@@ -68,7 +73,9 @@ class FaultResult:
 def fault_cluster(name: str | None = None) -> contextlib.AbstractContextManager[LocalCluster]:
     """Give a cluster for faults, without stock kube-scheduler; it holds some 400 of the pods."""
     name = name or f"faults-{os.getpid()}"
-    return temporary(ClusterOptions(name=name, nodes=20, node_cpu="16", node_memory="64Gi", has_scheduler=False))
+    return temporary(
+        ClusterOptions(name=name, nodes=20, node_cpu="16", node_memory="64Gi", has_scheduler=False, has_history=True)
+    )
 
 
 async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_leader: bool = False) -> FaultResult:
@@ -87,7 +94,7 @@ async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_
         try:
             await FAULTS[fault](scene)
             await scene.all_bound()
-            items = await Stage(client).read()
+            report = await asyncio.to_thread(check, cluster, namespace)
             seen = watch.of(scene.uids)
             return FaultResult(
                 fault=fault,
@@ -95,9 +102,10 @@ async def run_fault(cluster: LocalCluster, fault: str, num_pods: int, *, elects_
                 waiting=scene.num_waiting,
                 bound=sum(bool(pod.nodes) and not pod.is_gone for pod in seen),
                 bound_twice=sum(len(pod.nodes) > 1 for pod in seen),
-                misplaced=misplaced(items, set(scene.uids)),
+                misplaced=[str(each) for each in report.shown],
                 outage_seconds=scene.outage_seconds,
                 recovery_seconds=scene.recovery_seconds(),
+                excused=report.num_excused,
             )
         finally:
             for process in scene.schedulers:
@@ -130,7 +138,7 @@ async def _killed_during_relist(scene: Scene) -> None:
     # No pod is there at the first list, so the point is passed at the second. The scheduler stands still while the API
     # server starts anew, so that new pods are there when it lists. A server that starts knows no history, and yet lets
     # those go on who have missed nothing: so something else is written last.
-    process = await scene.scheduler(failpoints.DURING_RELIST)
+    process = await scene.scheduler(points.DURING_RELIST)
     half = scene.num_pods // 2
     await scene.create(0, half)
     await scene.all_bound(half)
@@ -147,7 +155,7 @@ async def _killed_during_relist(scene: Scene) -> None:
 
 async def _leader_killed(scene: Scene) -> None:
     # At a point on its way, so that a third of the pods is bound and the others are in flight.
-    leader = await scene.scheduler(f"{failpoints.AFTER_BIND}:{scene.num_pods // 3}", elects_leader=True)
+    leader = await scene.scheduler(f"{points.AFTER_BIND}:{scene.num_pods // 3}", elects_leader=True)
     await scene.scheduler(says=WAITS, elects_leader=True)
     async with scene.pods_coming():
         await scene.death(leader)
@@ -167,6 +175,22 @@ async def _apiserver_restarted(scene: Scene) -> None:
         scene.strike()
         await asyncio.to_thread(scene.cluster.restart_apiserver)
         scene.is_back()
+
+
+async def _clock_jumps(scene: Scene) -> None:
+    """Move its wall clock an hour ahead, and then two minutes behind; certificates are valid at both."""
+    clock, third = WallClock(scene.cluster.folder / f"{scene.namespace}.clock"), scene.num_pods // 3
+    process = await scene.scheduler(environment=clock.environment, elects_leader=True)
+    await scene.create(0, third)
+    scene.strike()
+    for seconds, first, end in ((3600, third, 2 * third), (-120, 2 * third, scene.num_pods)):
+        clock.jump(seconds)
+        await asyncio.sleep(_RENEWAL_SECONDS)
+        await scene.create(first, end)
+        await scene.all_bound(end)
+    scene.is_back()
+    if process.died_at:
+        raise LongshoreError(f"the scheduler ended when the clock jumped: {process.said()[-1000:]}")
 
 
 async def _etcd_paused(scene: Scene) -> None:
@@ -210,13 +234,14 @@ async def _until(condition: Callable[[], bool]) -> None:
 
 
 FAULTS: Final[dict[str, Callable[[Scene], Awaitable[None]]]] = {
-    "killed after a pod was assumed": _killed_at(failpoints.AFTER_ASSUME),
-    "killed before a binding was sent": _killed_at(failpoints.BEFORE_BIND),
-    "killed after a binding was answered": _killed_at(failpoints.AFTER_BIND),
+    "killed after a pod was assumed": _killed_at(points.AFTER_ASSUME),
+    "killed before a binding was sent": _killed_at(points.BEFORE_BIND),
+    "killed after a binding was answered": _killed_at(points.AFTER_BIND),
     "killed during a re-list": _killed_during_relist,
     "leader of two replicas killed": _leader_killed,
     "only replica killed, its lease runs out": _only_replica_killed,
     "API server killed and started again": _apiserver_restarted,
+    "wall clock jumps ahead and back": _clock_jumps,
     f"etcd paused for {PAUSE_SECONDS:g} s": _etcd_paused,
     "node deleted between decision and binding": _node_deleted,
 }

@@ -1,7 +1,7 @@
 """Pods in flight: many at once, of several kinds, so that a wrong placement can be seen afterwards."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,12 +20,12 @@ _FEW = 10
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def make_pods(count: int, namespace: str) -> list[Json]:
+def make_pods(count: int, namespace: str, annotations: Mapping[str, str] | None = None) -> list[Json]:
     """Make pods of different sizes, some for one zone, some with a host port, some that keep away from each other."""
-    return [_pod(number, namespace) for number in range(count)]
+    return [_pod(number, namespace, annotations or {}) for number in range(count)]
 
 
-def _pod(number: int, namespace: str) -> Json:
+def _pod(number: int, namespace: str, annotations: Mapping[str, str]) -> Json:
     container: Json = {"name": "c", "image": "x", "resources": {"requests": _size(number)}}
     spec: Json = {"schedulerName": SCHEDULER, "terminationGracePeriodSeconds": 0, "containers": [container]}
     labels = {"app": "plain"}
@@ -38,7 +38,7 @@ def _pod(number: int, namespace: str) -> Json:
         labels["app"] = "lonely"
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "lonely"}}}
         spec["affinity"] = {"podAntiAffinity": {_REQUIRED: [term]}}
-    metadata = {"name": f"p{number}", "namespace": namespace, "labels": labels}
+    metadata = {"name": f"p{number}", "namespace": namespace, "labels": labels, "annotations": dict(annotations)}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 

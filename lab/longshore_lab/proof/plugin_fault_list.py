@@ -154,6 +154,11 @@ _OTHER_FAULTS = {
     "decision log: its folder is gone": _silent_log("not a directory", damage=_lose_log),
     "decision log: a dead socket": _silent_log("refused", "unix:{folder}/nobody.sock", _leave_dead_socket),
     "decision log: a dead address": _silent_log("refused", "http://127.0.0.1:9/decisions"),
+    "annotations that cannot be read": Fault(
+        None,
+        Expected(event="LongshoreAnnotationIgnored", says="got `30ms`"),
+        annotations={"longshore.dev/latency-hard-limit-ms": "30ms"},
+    ),
     # In time or late, as the machine lets it; if late too often, the policy is left alone.
     "ranking takes 10 ms of 20": Fault(None, Expected(reasons=_LATE), failpoint="slow-scoring:10ms"),
     "ranking takes 18 ms of 20": Fault(None, Expected(reasons=_LATE), failpoint="slow-scoring:18ms"),

@@ -22,13 +22,12 @@ from longshore.kube.config import load_identity
 from longshore.live import api
 from longshore_lab.cluster import ClusterOptions, LocalCluster, temporary
 from longshore_lab.plugin_process import PluginProcess
+from longshore_lab.proof.checker import check
 from longshore_lab.proof.faults import make_namespace
 from longshore_lab.proof.load import delete_pods
 from longshore_lab.proof.plugin_bundles import ModelLink, packing_bundle
 from longshore_lab.proof.pod_watch import watching
-from longshore_lab.proof.recheck import misplaced
 from longshore_lab.proof.scene import Scene
-from longshore_lab.proof.stage import Stage
 
 DEADLINE_SECONDS: Final = 0.02
 MAX_FAILURES: Final = 5
@@ -88,6 +87,8 @@ class Fault:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Of the plugin, beside the usual ones; `{folder}` in a text is the fault's own."""
     failpoint: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Of all pods."""
     policy: Callable[[], Bundle] = packing_bundle
     prepare: Callable[[Spot], Awaitable[None]] | None = None
     """What is there before, and right."""
@@ -106,6 +107,7 @@ class PluginFaultResult:
     bound: int
     bound_twice: int
     misplaced: list[str]
+    """Bindings and evictions that the checker would not have done."""
     is_same_process: bool
     fallbacks: dict[str, int]
     """Rankings by upstream's scores, by the reason."""
@@ -120,6 +122,8 @@ class PluginFaultResult:
     """What the event said."""
     missing: list[str]
     """What should have been said and was not, or the other way round."""
+    excused: int = 0
+    """What was right a moment before."""
 
     @property
     def failures(self) -> int:
@@ -136,7 +140,9 @@ class PluginFaultResult:
 def plugin_fault_cluster(name: str | None = None) -> contextlib.AbstractContextManager[LocalCluster]:
     """Give a cluster without a scheduler that holds more than 1,000 of the pods."""
     name = name or f"plugin-faults-{os.getpid()}"
-    return temporary(ClusterOptions(name=name, nodes=50, node_cpu="64", node_memory="256Gi", has_scheduler=False))
+    return temporary(
+        ClusterOptions(name=name, nodes=50, node_cpu="64", node_memory="256Gi", has_scheduler=False, has_history=True)
+    )
 
 
 async def run_plugin_fault(cluster: LocalCluster, name: str, fault: Fault, num_pods: int) -> PluginFaultResult:
@@ -144,7 +150,7 @@ async def run_plugin_fault(cluster: LocalCluster, name: str, fault: Fault, num_p
     plugin = PluginProcess(cluster)
     async with Client(load_identity(cluster.kubeconfig)) as client, watching(client) as watch:
         namespace = await make_namespace(client, f"fault-{time.time_ns() % 10**9}")
-        scene = Scene(cluster, client, watch, namespace, num_pods, elects_leader=False)
+        scene = Scene(cluster, client, watch, namespace, num_pods, elects_leader=False, annotations=fault.annotations)
         with tempfile.TemporaryDirectory(prefix="longshore-fault-") as folder:
             spot = await _prepared(cluster, Path(folder), fault)
             try:
@@ -202,7 +208,7 @@ async def _damage(scene: Scene, spot: Spot, fault: Fault) -> None:
 async def _result(
     name: str, fault: Fault, spot: Spot, scene: Scene, plugin: PluginProcess, last_third_at: float
 ) -> PluginFaultResult:
-    items = await Stage(scene.client).read()
+    report = await asyncio.to_thread(check, scene.cluster, scene.namespace)
     seen = scene.watch.of(scene.uids)
     note = await _note(scene, fault.expected)
     failed_seconds = await _failed_seconds(spot, scene, plugin, fault)
@@ -215,7 +221,7 @@ async def _result(
         waiting=scene.num_waiting,
         bound=sum(bool(pod.nodes) and not pod.is_gone for pod in seen),
         bound_twice=sum(len(pod.nodes) > 1 for pod in seen),
-        misplaced=misplaced(items, set(scene.uids)),
+        misplaced=[str(each) for each in report.shown],
         is_same_process=plugin.is_the_same,
         fallbacks=fallbacks,
         failed_seconds=failed_seconds,
@@ -223,6 +229,7 @@ async def _result(
         last_third_seconds=recovery + scene.struck_at - last_third_at,
         note=note,
         missing=missing(fault.expected, series, note),
+        excused=report.num_excused,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.pod import Pod
 from longshore.core.words.snapshot import Snapshot
-from longshore.filters import feasible, judge
+from longshore.filters import feasible, judge, static_parts
 from longshore.kube.dump import read_objects
 from longshore_lab.proof.live_case import Json
 
@@ -35,7 +35,7 @@ def misplaced(items: Iterable[Json], uids: Collection[str]) -> list[str]:
 
 
 def _live(snapshot: Snapshot) -> LiveCluster:
-    cluster = LiveCluster()
+    cluster = LiveCluster(static_parts())
     cluster.put_context(
         namespaces=snapshot.namespaces,
         services=snapshot.services,

@@ -1,4 +1,4 @@
-"""`longshore schedule` as a process that can be killed, and is started again when it dies, as a Deployment does."""
+"""A scheduler as a process that can be killed, and is started again when it dies, as a Deployment does."""
 
 import asyncio
 import contextlib
@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from longshore.core.words.errors import LongshoreError
-from longshore.scheduling.failpoints import VARIABLE
+from longshore_lab.proof.failpoints import VARIABLE
 
-_COMMAND = (sys.executable, "-c", "from longshore.cli.main import main; main()", "schedule")
+_COMMAND = (sys.executable, "-m", "longshore_lab.proof.failpoints", "schedule")
 _RESTART_SECONDS = 0.2
 _POLL_SECONDS = 0.02
 _READY_SECONDS = 60.0
@@ -20,14 +21,22 @@ SCHEDULES, WAITS = "scheduling pods with", "waiting to take over"
 """What it says when it decides, and when another holds the lease."""
 
 
-class SchedulerProcess:
-    """One replica under a supervisor."""
+class SupervisedProcess:
+    """One replica of any scheduler under a supervisor."""
 
-    def __init__(self, kubeconfig: Path, log: Path, *, elects_leader: bool, failpoint: str = "") -> None:
-        self._command = [*_COMMAND, f"--kubeconfig={kubeconfig}", "--store=none"]
-        if not elects_leader:
-            self._command.append("--no-leader-elect")
-        self._log, self._failpoint = log, failpoint
+    def __init__(
+        self, command: Sequence[str], log: Path, environment: Mapping[str, str], once: Mapping[str, str]
+    ) -> None:
+        """Take what is started.
+
+        Args:
+            command: the program with its arguments.
+            log: where what it says is added to.
+            environment: added to our own.
+            once: the same for the first start only.
+        """
+        self._command, self._log = command, log
+        self._environment, self._once = environment, once
         self._process: asyncio.subprocess.Process | None = None
         self._supervisor: asyncio.Task[None] | None = None
         self.died_at: list[float] = []
@@ -86,14 +95,32 @@ class SchedulerProcess:
 
     async def _supervise(self) -> None:
         """Start it again whenever it dies; what killed it first does so once."""
-        failpoint = self._failpoint
+        once = self._once
         while True:
-            environment = {**os.environ, VARIABLE: failpoint}
+            environment = {**os.environ, **self._environment, **once}
             with self._log.open("ab") as output:
                 self._process = await asyncio.create_subprocess_exec(
                     *self._command, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output, env=environment
                 )
             await self._process.wait()
             self.died_at.append(time.monotonic())
-            failpoint = ""
+            once = {}
             await asyncio.sleep(_RESTART_SECONDS)
+
+
+class SchedulerProcess(SupervisedProcess):
+    """One replica of `longshore schedule`."""
+
+    def __init__(
+        self,
+        kubeconfig: Path,
+        log: Path,
+        *,
+        elects_leader: bool,
+        failpoint: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        command = [*_COMMAND, f"--kubeconfig={kubeconfig}", "--store=none"]
+        if not elects_leader:
+            command.append("--no-leader-elect")
+        super().__init__(command, log, {VARIABLE: "", **(environment or {})}, {VARIABLE: failpoint})

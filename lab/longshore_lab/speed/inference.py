@@ -35,7 +35,7 @@ from longshore.workloads.build import build_workload
 DEFAULT_SIZES = (10, 100, 1000, 5000)
 WORKLOADS = ("test1", "diurnal")
 """Whose features are timed: a plain workload's, and those of one with every constraint."""
-_FILTERS = filters.SETS["upstream+latency"]
+_FILTERS = filters.filter_set("upstream+latency")
 _PODS_PER_NODE = 4
 _STATES = 8
 _WARM_UP = 20
@@ -131,7 +131,7 @@ def _cluster(num_nodes: int) -> tuple[ClusterArrays, Array]:
     pods = tuple(
         replace(pod, bound_to=trace.nodes[number * 7919 % num_nodes].name) for number, pod in enumerate(created)
     )
-    encoded = encode(replace(trace.snapshot(), pods=pods))
+    encoded = encode(replace(trace.snapshot(), pods=pods), filters.static_parts())
     classes = np.array([encoded.class_of(pod) for pod in pods])
     return encoded.arrays, np.asarray(np.bincount(classes).argmax())
 

@@ -29,7 +29,7 @@ from longshore.core.words.pod import (
 )
 from longshore.core.words.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT
 from longshore.core.words.trace import Create, Trace
-from longshore.filters import SETS
+from longshore.filters import filter_set
 from longshore.policies import REGISTRY
 from longshore.policies.base import Score
 from longshore.simulator.params import Compiled, SimParams, compile_trace
@@ -46,7 +46,7 @@ _STEPS = 100
 _REPEATS = 3
 _TWIN_SECONDS = 2.0
 _ZONE, _HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-_FILTERS = SETS["upstream+latency"]
+_FILTERS = filter_set("upstream+latency")
 
 
 class Cell(NamedTuple):
@@ -99,8 +99,8 @@ def _rollout(params: SimParams, states: SimState) -> tuple[SimState, Array]:
             scores = network(seen.cluster, seen.pod_class, seen.feasible)
             node = jnp.argmax(jnp.where(seen.feasible, scores, -jnp.inf))
             devices = jnp.zeros(seen.cluster.state.gpu_used.shape[1], jnp.int64)
-            state, taken = act(params, state, seen, node, devices, has_node_events=False)
-            return state, taken.kind
+            acted = act(params, state, seen, node, devices, has_node_events=False)
+            return acted.state, acted.taken.kind
 
         return jax.lax.scan(body, state, None, length=_STEPS)
 

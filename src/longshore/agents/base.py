@@ -2,11 +2,12 @@
 
 Experience is a segment: `steps` steps of `envs` environments at once, every array [steps, envs, ...]. A step is any
 event of the simulator; only those with `is_decision` teach, the others are passed over. Learners are frozen dataclasses
-whose fields are their hyperparameters. They are pure: state and experience in, state and figures out.
+whose fields are their hyperparameters (`agents.ranges` says what these may be), and inherit from `Learner` or
+`Population`: what is special about one it says there. They are pure: state and experience in, state and figures out.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
 
@@ -45,24 +46,49 @@ def flattened(tree: Any) -> Any:
     return jax.tree.map(lambda leaf: leaf.reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:]), tree)
 
 
+class Capabilities(Protocol):
+    """What a learner says of itself; what is written here holds for one that says nothing."""
+
+    takes_guide: ClassVar[bool] = False
+    """It follows a guide where there is one."""
+    needs_guide: ClassVar[bool] = False
+    """Without a guide there is nothing to learn."""
+    has_own_network: ClassVar[bool] = False
+    """It is its own network, and inherits from `Network` too; it takes neither a prior nor a dial."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The only features that it reads; empty = whatever varies in the training traces."""
+        return ()
+
+    @property
+    def may_defer(self) -> bool:
+        """Say whether it may leave a pod waiting."""
+        return False
+
+    def check(self) -> None:
+        """Raise `InputError` where hyperparameters do not go together, each within its range."""
+        return
+
+    def trimmed(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """Return the tensors as a bundle stores them."""
+        return tensors
+
+    def tensors(self, state: LearnerState) -> dict[str, Array]:
+        """Return the tensors of the policy as it is without exploring."""
+        ...
+
+
 @runtime_checkable
-class Learner(Protocol):
+class Learner(Capabilities, Protocol):
     """Learns from segments of experience."""
 
-    @property
-    def steps(self) -> int:
-        """Decisions to learn from, over all environments."""
-        ...
-
-    @property
-    def envs(self) -> int:
-        """Environments played at once."""
-        ...
-
-    @property
-    def segment(self) -> int:
-        """Steps of each environment between updates."""
-        ...
+    steps: int
+    """Decisions to learn from, over all environments."""
+    envs: int
+    """Environments played at once."""
+    segment: int
+    """Steps of each environment between updates."""
 
     def init(self, blueprint: Blueprint, key: Array, example: Seen) -> LearnerState:
         """Return the state before learning; `example` shows the shapes of what will be seen."""
@@ -80,29 +106,17 @@ class Learner(Protocol):
         """Learn from a segment."""
         ...
 
-    def tensors(self, state: LearnerState) -> dict[str, Array]:
-        """Return the tensors of the policy as it is without exploring."""
-        ...
-
 
 @runtime_checkable
-class Population(Protocol):
+class Population(Capabilities, Protocol):
     """Learns from how well whole traces went under many variants of the tensors."""
 
-    @property
-    def generations(self) -> int:
-        """How often the population is renewed."""
-        ...
-
-    @property
-    def population(self) -> int:
-        """Variants per generation."""
-        ...
-
-    @property
-    def traces(self) -> int:
-        """Traces on which every variant of a generation is tried."""
-        ...
+    generations: int
+    """How often the population is renewed."""
+    population: int
+    """Variants per generation."""
+    traces: int
+    """Traces on which every variant of a generation is tried."""
 
     def init(self, blueprint: Blueprint, key: Array) -> LearnerState:
         """Return the state before learning."""
@@ -114,8 +128,4 @@ class Population(Protocol):
 
     def tell(self, state: LearnerState, drawn: Array, fitness: Array) -> tuple[LearnerState, Figures]:
         """Learn from the fitness of each variant [population]; more is better."""
-        ...
-
-    def tensors(self, state: LearnerState) -> dict[str, Array]:
-        """Return the tensors of the policy."""
         ...

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longshore.cli.groups import add_group
 from longshore.cli.output import JsonOption, emit, printable
 
 if TYPE_CHECKING:
@@ -13,9 +14,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(help="Configuration files of kube-scheduler.", no_args_is_help=True)
-    group.command(name="validate")(validate)
-    app.add_typer(group, name="config")
+    add_group(app, "config", "Configuration files of kube-scheduler.", validate)
 
 
 def validate(

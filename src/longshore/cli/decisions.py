@@ -42,7 +42,7 @@ def _render(found: "list[Decision]", pod: str | None) -> None:
         note("no decisions yet" if pod is None else f"no decisions about `{pod}`")
         return
     headers = ("time", "pod", "node", "score", "runner-up", "feasible", "policy", "ms", "what came of it")
-    write_table(headers, [_row(one) for one in found])
+    write_table(headers, [_row(one) for one in found], names=(1, 2, 4))
     if pod is not None:
         _render_reasons(found[0])
 

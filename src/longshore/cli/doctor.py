@@ -13,6 +13,8 @@ from typing import NamedTuple
 import typer
 
 from longshore.cli.output import JsonOption, emit, write_table
+from longshore.core.words.errors import LongshoreError
+from longshore.core.words.extras import OF_DEVELOPERS, missing_extra
 
 PYTHON_MINIMUM = (3, 11)
 PROBE_GROUP = "longshore.probes"
@@ -116,12 +118,61 @@ def find_jax() -> Found:
     return _run_program([sys.executable, "-c", JAX_PROBE])
 
 
-def find_program(names: tuple[str, ...], version_argument: str) -> Found:
+def all_extras() -> dict[str, tuple[str, ...]]:
+    """Return the packages of every extra that users install, by the extra's name."""
+    found: dict[str, list[str]] = {}
+    for text in metadata.requires("longshore") or []:
+        needed = re.match(r"([\w.-]+).*extra == ['\"](\w+)['\"]", text)
+        if needed is not None and needed[2] not in OF_DEVELOPERS:
+            found.setdefault(needed[2], []).append(needed[1])
+    return {name: tuple(packages) for name, packages in found.items()}
+
+
+def find_extra(packages: tuple[str, ...]) -> Found:
+    """Look for the packages of an extra."""
+    missing = [package for package in packages if not find_package(package).is_ok]
+    return Found(not missing, f"without {', '.join(missing)}" if missing else "complete")
+
+
+def find_cluster() -> Found:
+    """Look for a kubeconfig or a pod's own account; the cluster itself is not asked."""
+    from longshore.kube.config import load_identity
+
+    try:
+        identity = load_identity()
+    except LongshoreError as error:
+        return Found(False, error.message)
+    return Found(True, f"{identity.server}, from {identity.source}")
+
+
+def find_rights(verb: str, resource: str) -> Found:
+    """Ask the cluster whether we may do something in all namespaces."""
+    import asyncio
+
+    from longshore.kube.config import load_identity
+
+    async def ask() -> bool:
+        from longshore.kube.client import Client
+        from longshore.kube.reviews import may_i
+
+        async with Client(load_identity()) as client:
+            return await may_i(client, verb, resource)
+
+    try:
+        is_granted = asyncio.run(ask())
+    except ModuleNotFoundError as error:
+        return Found(False, str(missing_extra(error) or error))
+    except LongshoreError as error:
+        return Found(False, error.message)
+    return Found(is_granted, "granted" if is_granted else f"not granted: {verb} {resource}")
+
+
+def find_program(names: tuple[str, ...], *version_arguments: str) -> Found:
     """Look for the first of several names of a program and ask it for its version."""
     for name in names:
         path = shutil.which(name)
         if path is not None:
-            return _run_program([path, version_argument])
+            return _run_program([path, *version_arguments])
     return Found(False, "not on the PATH")
 
 
@@ -135,6 +186,19 @@ def _run_program(command: list[str]) -> Found:
     return Found(result.returncode == 0, (lines[0] if result.returncode == 0 else lines[-1]) if lines else "")
 
 
+def _cluster_probes() -> tuple[Probe, ...]:
+    """Return what a cluster of one's own needs: programs, a way to it, and rights there."""
+    kubectl, rights = "https://kubernetes.io/docs/tasks/tools", "the cluster's administrator (`deploy/rbac.yaml`)"
+    return (
+        Probe("kubectl", functools.partial(find_program, ("kubectl",), "version", "--client"), False, kubectl),
+        Probe("helm", functools.partial(find_program, ("helm",), "version", "--short"), False, "https://helm.sh"),
+        Probe("kubeconfig", find_cluster, False, "`kubectl config`, or `longshore cluster up` in a checkout"),
+        Probe("rights: read nodes", functools.partial(find_rights, "list", "nodes"), False, rights),
+        Probe("rights: read pods", functools.partial(find_rights, "list", "pods"), False, rights),
+        Probe("rights: bind pods", functools.partial(find_rights, "create", "pods/binding"), False, rights),
+    )
+
+
 def all_probes() -> tuple[Probe, ...]:
     """Return everything to look for: the essentials first."""
     chromium = ("chromium", "chromium-browser", "google-chrome")
@@ -144,5 +208,10 @@ def all_probes() -> tuple[Probe, ...]:
         Probe("jax", find_jax, False, "make setup"),
         Probe("chromium", functools.partial(find_program, chromium, "--version"), False, "apt-get install chromium"),
         Probe("git", functools.partial(find_program, ("git",), "--version"), False, "apt-get install git"),
+        *(
+            Probe(f"extra {name}", functools.partial(find_extra, packages), False, f"pip install 'longshore[{name}]'")
+            for name, packages in all_extras().items()
+        ),
+        *_cluster_probes(),
         *(probe for entry in metadata.entry_points(group=PROBE_GROUP) for probe in entry.load()()),
     )

@@ -8,26 +8,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longshore.cli.compare import (
+    DEFAULT_OBJECTIVE,
     DEFAULT_POLICIES,
+    DEFAULT_SEEDS,
     NodesOption,
     ReportOption,
     SetOption,
-    check_report,
     load_traces,
     render,
     write_reports,
 )
 from longshore.cli.compilation import keep_compiled_programs
+from longshore.cli.files import check_writable, read_objective
 from longshore.cli.names import split_names
-from longshore.cli.output import JsonOption, emit, note
+from longshore.cli.output import JsonOption, emit
+from longshore.cli.outside import warn_outside_trace
 from longshore.cli.progress import stages
 
 if TYPE_CHECKING:
     from longshore.core.words.trace import Trace
-    from longshore.evaluation.comparison import Comparison, Row
+    from longshore.evaluation.comparison import Comparison
     from longshore.evaluation.series import Series
 
-_DEFAULTS = {"workload": "test1", "objective": "el-rl", "lag_seconds": 0.0}
+_DEFAULTS = {"workload": "test1", "objective": DEFAULT_OBJECTIVE, "lag_seconds": 0.0}
 
 
 def register(app: typer.Typer) -> None:
@@ -41,11 +44,14 @@ def evaluate(
         str | None, typer.Option(help="A workload or a trace file; by default the bundle's own.")
     ] = None,
     objective: Annotated[
-        str | None, typer.Option(help="Objective; by default what the bundle was trained for.")
+        str | None,
+        typer.Option(help="Objective; by default what the bundle was trained for.", callback=read_objective),
     ] = None,
     nodes: NodesOption = None,
     parameters: SetOption = None,
-    seeds: Annotated[int, typer.Option(help="How many traces; every policy meets the same ones.", min=1)] = 10,
+    seeds: Annotated[
+        int, typer.Option(help="How many traces; every policy meets the same ones.", min=1)
+    ] = DEFAULT_SEEDS,
     first_seed: Annotated[int, typer.Option(help="The first seed; trainings use seeds from 1000000.", min=0)] = 0,
     lag: Annotated[
         float | None, typer.Option(help="Scrape interval, seconds; by default as in training.", min=0)
@@ -56,7 +62,7 @@ def evaluate(
 ) -> None:
     """Compare trained policies with plain ones on traces of their own workload that they have not met."""
     keep_compiled_programs()
-    check_report(report)
+    check_writable(report, "--report")
     others = split_names(policies)
     found: list[Comparison] = []
     runs: list[Series] = []
@@ -72,7 +78,7 @@ def evaluate(
         if report is not None:
             write_reports(found, runs, firsts, report, datetime.now(UTC))
     payload = {"comparisons": [one.to_json() for one in found]}
-    emit(json_mode, payload, lambda: _render(found, bundles))
+    emit(json_mode, payload, lambda: _render(found))
 
 
 Setting = tuple[str, str, float, tuple[str, ...]]
@@ -95,8 +101,8 @@ def _groups(
         config |= {} if nodes is None else {"nodes": nodes}
         texts = (*(f"{name}={value}" for name, value in config.items()), *(parameters or ()))
         setting = (
-            workload or str(own["workload"]),
-            objective or _own_objective(bundle, str(own["objective"])),
+            workload or _own(bundle, own, "workload"),
+            objective or _own(bundle, own, "objective"),
             float(own["lag_seconds"]) if lag is None else lag,
             texts,
         )
@@ -104,16 +110,17 @@ def _groups(
     return found
 
 
-def _own_objective(bundle: str, objective: str) -> str:
-    """Return what a bundle was trained for; a bundle comes from anywhere, so it may not name code that is then run."""
+def _own(bundle: str, own: dict[str, Any], what: str) -> str:
+    """Return what a bundle was trained for or on; it comes from anywhere, so it may not name code that is then run."""
     from longshore.core.words.errors import InputError
 
-    if ".py" in objective or "\\" in objective:  # a backslash: YAML could spell it otherwise
+    text = str(own[what])
+    if ".py" in text or "\\" in text:  # a backslash: YAML could spell it otherwise
         raise InputError(
-            f"the bundle `{bundle}` was trained for `{objective}`, a function in a file, which is not run on its word",
-            "give the objective yourself by `--objective`, if you know the file",
+            f"the {what} of the bundle `{bundle}` is `{text}`, code in a file, which is not run on its word",
+            f"give the {what} yourself by `--{what}`, if you know the file",
         )
-    return objective
+    return text
 
 
 def _own_setting(bundle: str) -> dict[str, Any]:
@@ -133,6 +140,7 @@ def _compare(
 
     workload, objective, lag, parameters = setting
     traces, given = load_traces(workload, None, list(parameters), range(first_seed, first_seed + seeds))
+    warn_outside_trace(names, traces[0])
     found = compare_traces(workload, traces, names, objective, first_seed=first_seed, lag_seconds=lag, progress=tell)
     return replace(found, parameters=given), traces
 
@@ -147,26 +155,8 @@ def _runs(found: "Comparison", trace: "Trace", members: list[str]) -> "list[Seri
     ]
 
 
-def _render(found: "list[Comparison]", bundles: list[str]) -> None:
+def _render(found: "list[Comparison]") -> None:
     for number, one in enumerate(found):
         if number:
             print()
         render(one)
-        note("")
-        for row in one.rows:
-            if row.policy.rstrip("/") in [bundle.rstrip("/") for bundle in bundles]:
-                note(_verdict(one, row))
-
-
-def _verdict(found: "Comparison", row: "Row") -> str:
-    """Say in a sentence how a policy stands to the baseline and to the optimum."""
-    reward, difference = row.metrics["reward"], row.differences.get("reward")
-    parts = [f"{row.policy}: reward {reward.mean:.5g}"]
-    bound = found.bounds.get("reward")
-    if bound is not None and bound.value is not None and bound.value > 0:
-        kind = "the optimum" if bound.is_exact else "the bound"
-        parts.append(f"{reward.mean / bound.value:.1%} of {kind} {bound.value:.5g} ({bound.method})")
-    if difference is not None:
-        interval = f"[{difference.low:+.5g}, {difference.high:+.5g}]"
-        parts.append(f"{difference.mean:+.5g} {interval} against {found.baseline}")
-    return ", ".join(parts)

@@ -1,24 +1,29 @@
 """Reading and writing what the user names: a file, or `-` for standard input."""
 
 import errno
+import gzip
 import os
 import shutil
 import sys
+import zlib
 from pathlib import Path
 
 from longshore.core.words.errors import InputError
 
+_GZIP = b"\x1f\x8b"
+
 
 def read_bytes(path: str) -> bytes:
-    """Read a file or standard input.
+    """Read a file or standard input; what gzip packed is unpacked.
 
     Raises:
         InputError: it cannot be read; the message says why.
     """
-    if path == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"`{path}` is packed by gzip and cannot be unpacked: {error}", "pack it again") from error
     except OSError as error:
         raise InputError(
             f"cannot read `{path}`: {error.strerror}", "give a file that exists, or `-` for standard input"
@@ -37,17 +42,40 @@ _WRITE_HINTS = {
 }
 
 
-def check_writable(path: Path, option: str) -> None:
-    """Refuse what could not be written, before the work and before anything else is written.
+def read_objective(text: str | None) -> str | None:
+    """Return an objective as it was given, or what is in the YAML file that it names."""
+    if text is None or "\n" in text or Path(text).suffix not in (".yaml", ".yml", ".json"):
+        return text
+    return read_bytes(text).decode(errors="replace").strip()
+
+
+def check_folder(path: Path, option: str) -> None:
+    """Refuse a folder that could not be made or written to, before the work.
 
     Raises:
-        InputError: it is a folder, or in no folder.
+        InputError: a part of the path is a file, or may not be written to.
+    """
+    there = next(one for one in (path, *path.absolute().parents) if one.exists())
+    reason = errno.ENOTDIR if not there.is_dir() else 0 if os.access(there, os.W_OK) else errno.EACCES
+    if reason:
+        raise InputError(f"cannot write `{path}`: {os.strerror(reason)}", f"{option}: {_WRITE_HINTS[reason]}")
+
+
+def check_writable(path: Path | None, option: str) -> None:
+    """Refuse what could not be written, before the work and before anything else is written; None is not asked for.
+
+    Raises:
+        InputError: it is a folder, or in no folder, or in one that may not be written to.
     """
     try:
+        if path is None:
+            return
         if path.is_dir():
             reason = errno.EISDIR
         elif path.parent.is_dir():
-            return
+            if os.access(path if path.exists() else path.parent, os.W_OK):
+                return
+            reason = errno.EACCES
         else:
             reason = errno.ENOTDIR if path.parent.exists() else errno.ENOENT
     except OSError as error:  # a name that no file system takes

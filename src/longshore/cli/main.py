@@ -7,73 +7,90 @@ Exit codes: 0 done, 1 failed, 2 bad usage or input.
 
 import contextlib
 import errno
-import importlib
 import io
 import os
 import sys
-from importlib import metadata
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from longshore import __version__
+from longshore.cli.groups import Group
 from longshore.cli.output import printable
 from longshore.core.words.errors import LongshoreError
+from longshore.core.words.registry import Registry
+from longshore.core.words.user_file import is_file_target
 
-COMMANDS = (
-    "longshore.cli.listing",
-    "longshore.cli.doctor",
-    "longshore.cli.import_",
-    "longshore.cli.place",
-    "longshore.cli.compare",
-    "longshore.cli.train",
-    "longshore.cli.sweep",
-    "longshore.cli.evaluate",
-    "longshore.cli.models",
-    "longshore.cli.demo",
-    "longshore.cli.notebook",
-    "longshore.cli.schedule",
-    "longshore.cli.workload",
-    "longshore.cli.record",
-    "longshore.cli.decisions",
-    "longshore.cli.config",
-    "longshore.cli.top",
-)
+COMMANDS = {
+    "First steps": ("longshore.cli.demo", "longshore.cli.doctor", "longshore.cli.listing", "longshore.cli.notebook"),
+    "Your own cluster": (
+        "longshore.cli.import_",
+        "longshore.cli.place",
+        "longshore.cli.record",
+        "longshore.cli.top",
+        "longshore.cli.workload",
+    ),
+    "Compare policies in the simulator": ("longshore.cli.compare", "longshore.cli.evaluate"),
+    "Train policies and keep them": ("longshore.cli.train", "longshore.cli.sweep", "longshore.cli.models"),
+    "Schedule": ("longshore.cli.schedule", "longshore.cli.decisions", "longshore.cli.config"),
+}
+"""The modules by task, in the order of `longshore --help`."""
+OTHERS = "Of other packages (in a checkout: measurements, proofs, local clusters)"
 
 COMMAND_GROUP = "longshore.commands"
-"""Entry points of other packages, each a `register(app)`: the lab and the studies add theirs by it."""
+"""Entry points of other packages, each a `register(app)`: the lab and the studies add theirs by it. A user's own stands
+before its name: `longshore path/to/file.py:register NAME`."""
 
 DEBUG_VARIABLE = "LONGSHORE_DEBUG"
 """Set to 1, a foreseen error shows its traceback instead of its message alone."""
 
 
-def build_app() -> typer.Typer:
-    """Return the application with every command of the table."""
-    # Plain help and tracebacks: rich's would cost its import on every call, and a log file shows boxes badly.
+def build_app(own: str | None = None) -> typer.Typer:
+    """Return the application with every command of the table, those of other packages and, from a file, the user's own.
+
+    Args:
+        own: `path/to/file.py:register`.
+    """
     app = typer.Typer(
+        cls=Group,
         name="longshore",
         help="A Kubernetes scheduler that learns where pods go.",
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)
-    for module_name in COMMANDS:
-        importlib.import_module(module_name).register(app)
-    for entry in sorted(metadata.entry_points(group=COMMAND_GROUP), key=lambda entry: entry.name):
-        _register_other(app, entry)
+    modules = [module for task in COMMANDS.values() for module in task]
+    commands = Registry("command", {module: f"{module}:register" for module in modules}, COMMAND_GROUP)
+    for task, names in COMMANDS.items():
+        for name in names:
+            commands.load(name)(app)
+        _mark(app, task)
+    for name in commands.names()[len(modules) :]:
+        _register_other(app, commands, name)
+    _mark(app, OTHERS)
+    if own is not None:
+        commands.find(own)(app)
+        _mark(app, "Your own")
     return app
 
 
-def _register_other(app: typer.Typer, entry: metadata.EntryPoint) -> None:
+def _mark(app: typer.Typer, task: str) -> None:
+    """Note for the help what the commands serve that were added since the last call."""
+    added: list[Any] = [*app.registered_commands, *app.registered_groups]
+    for one in added:
+        if not isinstance(one.rich_help_panel, str):
+            one.rich_help_panel = task
+
+
+def _register_other(app: typer.Typer, commands: Registry, name: str) -> None:
     """Add a command of another package; one that cannot be loaded must not take the others with it."""
     try:
-        entry.load()(app)
+        commands.load(name)(app)
     except Exception as error:  # noqa: BLE001 (whatever is wrong with that package, our own commands work)
-        reason = printable(f"{type(error).__name__}: {error}")
-        print(f"note: the command `{entry.name}` of {entry.value} cannot be loaded: {reason}", file=sys.stderr)
+        reason = printable(error.message if isinstance(error, LongshoreError) else f"{type(error).__name__}: {error}")
+        print(f"note: the command `{name}` of {commands.target(name)} cannot be loaded: {reason}", file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -92,7 +109,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(arguments: list[str] | None) -> int | str | None:
     try:
-        build_app()(args=arguments, prog_name="longshore")
+        given = sys.argv[1:] if arguments is None else arguments
+        own = given[0] if given and is_file_target(given[0]) else None
+        build_app(own)(args=given[own is not None :], prog_name="longshore")
     except LongshoreError as error:
         return _fail(error)
     except ModuleNotFoundError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longshore.cli import models_registry
+from longshore.cli.groups import add_group
 from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.core.words.errors import InputError, LongshoreError
 
@@ -20,17 +21,8 @@ BundleFolder = Annotated[Path, typer.Argument(help="The folder of a bundle.", sh
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(
-        help="Trained policies as folders (bundles), and the registry of their versions.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-    )
-    group.command(name="list")(list_models)
-    group.command(name="show")(show)
-    group.command(name="verify")(verify)
-    group.command(name="diff")(diff)
-    models_registry.register(group)
-    app.add_typer(group, name="models")
+    about = "Trained policies as folders (bundles), and the registry of their versions."
+    add_group(app, "models", about, show, verify, diff, *models_registry.COMMANDS, list=list_models)
 
 
 def list_models(

@@ -9,7 +9,7 @@ from longshore.cli.interruption import stop_event
 from longshore.cli.output import JsonOption, emit, note, write_table
 
 if TYPE_CHECKING:
-    from longshore.server.models import ModelServer
+    from longshore.server.serving import Server
     from longshore.store.models import ModelRegistry, ModelVersion
 
 DEFAULT_STORE = "default"
@@ -23,16 +23,6 @@ Store = Annotated[
 ]
 Name = Annotated[str, typer.Argument(help="Name of a model.", show_default=False)]
 Which = Annotated[str, typer.Argument(help="A version, or an alias such as live.", show_default=False)]
-
-
-def register(group: typer.Typer) -> None:
-    """Add the commands of this file to `longshore models`."""
-    group.command(name="push")(push)
-    group.command(name="pull")(pull)
-    group.command(name="promote")(promote)
-    group.command(name="demote")(demote)
-    group.command(name="delete")(delete)
-    group.command(name="serve")(serve)
 
 
 def push(
@@ -55,7 +45,8 @@ def push(
     try_bundle(read_bundle(files))
     with _open(store) as registry:
         pushed = registry.push(files, name=name, alias=alias)
-    emit(json_mode, _facts(pushed), lambda: print(_line(pushed)))
+    address = _address(store)
+    emit(json_mode, {**_facts(pushed), "store": address}, lambda: print(f"{_line(pushed)}: {address}"))
 
 
 def pull(
@@ -157,28 +148,29 @@ def serve(
     """
     import asyncio
 
-    from longshore.core.words.errors import InputError
-    from longshore.server.models import ModelServer
-    from longshore.server.serving import Tls
+    from longshore.server.rights import Access
+    from longshore.server.routes import make_app
+    from longshore.server.serving import MOST_CONNECTIONS, Server, tls_of
 
-    tls = None
-    if tls_certificate is not None and tls_key is not None:
-        tls = Tls(tls_certificate, tls_key)
-    elif tls_certificate is not None or tls_key is not None:
-        raise InputError("got one of `--tls-certificate` and `--tls-key`, expected both", "give the other one, too")
+    tls = tls_of(tls_certificate, tls_key, "`--tls-certificate` and `--tls-key`")
     if make_store:
         _open(store).close()
     with _open(store, is_read_only=True) as registry:
-        server = ModelServer(registry, token_file=token_file, host=host, port=port, tls=tls)
+        app = make_app({"health": {}, "models": registry}, Access(token_file))
+        server = Server(app, "models", host=host, port=port, tls=tls, most_connections=MOST_CONNECTIONS)
         asyncio.run(_serve(server))
 
 
-async def _serve(server: "ModelServer") -> None:
+async def _serve(server: "Server") -> None:
     async with stop_event() as stop, server:
         if server.is_open_to_others and not server.has_tls:
             note("plain HTTP to other machines: whoever is between can change models, and reads a token")
         note(f"models at {server.address}/models/NAME/live/")
         await stop.wait()
+
+
+COMMANDS = (push, pull, promote, demote, delete, serve)
+"""Those of `longshore models` that are here."""
 
 
 def list_versions(store: str, *, json_mode: bool) -> None:
@@ -200,11 +192,15 @@ def list_versions(store: str, *, json_mode: bool) -> None:
 
 
 def _open(store: str, *, is_read_only: bool = False, may_make: bool = True) -> "ModelRegistry":
-    from longshore.store.location import default_store
     from longshore.store.models import ModelRegistry
 
-    address = str(default_store()) if store == DEFAULT_STORE else store
-    return ModelRegistry(address, is_read_only=is_read_only, may_make=may_make)
+    return ModelRegistry(_address(store), is_read_only=is_read_only, may_make=may_make)
+
+
+def _address(store: str) -> str:
+    from longshore.store.location import default_store
+
+    return str(default_store()) if store == DEFAULT_STORE else store
 
 
 def _facts(one: "ModelVersion") -> dict[str, object]:

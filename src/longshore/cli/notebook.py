@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from longshore.cli.output import note
+from longshore.cli.output import JsonOption, emit, note
 from longshore.core.words.errors import ExtraMissingError, InputError
 
 _NEEDED = ("jupytext", "jupyterlab")
@@ -29,13 +29,15 @@ def notebook(
     allow_root: Annotated[
         bool, typer.Option("--allow-root", help="As root: start all the same; JupyterLab refuses otherwise.")
     ] = False,
+    json_mode: JsonOption = False,
 ) -> None:
     """Open a tour in JupyterLab: train a policy, look at it, compare it."""
     missing = [name for name in _NEEDED if (open_it or name == "jupytext") and not importlib.util.find_spec(name)]
     if missing:
         raise ExtraMissingError(missing[0], "notebook")
     written = write_tour(folder)
-    note(f"the notebook is `{written}`; `{written.with_suffix('.py').name}` beside it is the same as plain Python")
+    told = f"the notebook is `{written}`; `{written.with_suffix('.py').name}` beside it is the same as plain Python"
+    emit(json_mode, {"notebook": str(written)}, lambda: note(told))
     if not open_it:
         return
     options = [f"--port={port}", *(["--allow-root"] * allow_root), *(["--no-browser"] * (not browser))]

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from longshore.training.run.loop import Report
 
-_LINE_SECONDS = 30.0
 _TRAINING_LINE_SECONDS = 5.0
 
 
@@ -43,37 +42,6 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
             note(f"{what} ({total}) …")
 
     yield tell
-
-
-@contextmanager
-def counter(what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that takes how many are done and how many failed."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (
-            TextColumn(what),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[failed]} differ"),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True)) as bar:
-            task = bar.add_task(what, total=total, failed=0)
-            yield lambda done, failed: bar.update(task, completed=done, failed=failed)
-        return
-    started = last = time.monotonic()
-
-    def advance(done: int, failed: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _LINE_SECONDS:
-            last = now
-            left = (now - started) / done * (total - done)
-            note(f"{what}: {done} of {total}, {failed} differ, about {left:.0f} s left")
-
-    yield advance
 
 
 @contextmanager

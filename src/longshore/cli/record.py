@@ -8,11 +8,15 @@ import typer
 
 from longshore.cli.files import check_writable, write_bytes
 from longshore.cli.interruption import stop_event
+from longshore.cli.options import ContextOption, KubeconfigOption, ReadingsOption
 from longshore.cli.output import JsonOption, emit, note
 from longshore.core.words.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from longshore.live.recording import Recorder, Recording, Scope
+    from longshore.telemetry.base import Source
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh]?)")
@@ -31,9 +35,9 @@ def record(
     ] = None,
     namespace: Annotated[str | None, typer.Option(help="Record only this namespace's pods.")] = None,
     scheduler_name: Annotated[str | None, typer.Option(help="Record only pods with this schedulerName.")] = None,
-    readings: Annotated[Path | None, typer.Option(help="Also record the latencies of this file of readings.")] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="By default $KUBECONFIG, ~/.kube/config.")] = None,
-    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig; by default the current one.")] = None,
+    readings: ReadingsOption = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
     json_mode: JsonOption = False,
 ) -> None:
     """Write what happens in a live cluster as a trace: pods created, deleted, ended; nodes joining, leaving, cordoned.
@@ -45,12 +49,14 @@ def record(
     from longshore.kube.config import load_identity
     from longshore.kube.trace_file import write_trace
     from longshore.live.recording import Scope
+    from longshore.telemetry.sources import find_sources
 
     check_writable(out, "--out")
     seconds = None if duration is None else parse_duration(duration)
+    sources = find_sources(readings or ())
     identity = load_identity(kubeconfig, context)
     spaces = None if namespace is None else frozenset({namespace})
-    recording = _watch(identity, Scope(spaces, scheduler_name), seconds, readings)
+    recording = _watch(identity, Scope(spaces, scheduler_name), seconds, sources)
     write_bytes(out, b"".join(write_trace(recording.trace)), "--out")
     num_pods = sum(isinstance(event, Create) for event in recording.trace.events)
     facts = {
@@ -86,12 +92,11 @@ def parse_duration(text: str) -> float:
     return float(found.group(1)) * _UNITS[found.group(2)]
 
 
-def _watch(identity: object, scope: "Scope", seconds: float | None, readings: Path | None) -> "Recording":
+def _watch(identity: object, scope: "Scope", seconds: float | None, sources: "Mapping[str, Source]") -> "Recording":
     import asyncio
 
     from longshore.kube.client import Client
     from longshore.live.record import record as watch
-    from longshore.telemetry.file import FileSource
 
     last = float("-inf")
 
@@ -104,7 +109,6 @@ def _watch(identity: object, scope: "Scope", seconds: float | None, readings: Pa
 
     async def work() -> "Recording":
         async with stop_event() as stop, Client(identity) as client:  # type: ignore[arg-type]
-            source = None if readings is None else FileSource(readings)
-            return await watch(client, scope, stop, seconds=seconds, readings=source, show=show)
+            return await watch(client, scope, stop, seconds=seconds, readings=sources, show=show)
 
     return asyncio.run(work())

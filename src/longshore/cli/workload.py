@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longshore.cli.compare import NodesOption, ObjectiveOption, SetOption, load_traces
+from longshore.cli.compare import DEFAULT_OBJECTIVE, NodesOption, ObjectiveOption, SetOption, load_traces, metric_rows
 from longshore.cli.files import check_writable, write_bytes
+from longshore.cli.groups import add_group
+from longshore.cli.options import ContextOption, KubeconfigOption
 from longshore.cli.output import JsonOption, emit, note, write_table
 from longshore.core.words.errors import InputError
 
@@ -19,18 +21,10 @@ if TYPE_CHECKING:
     from longshore.live.workload.result import LiveResult
     from longshore.live.workload.run import Observed, Progress, RunOptions
 
-KubeconfigOption = Annotated[Path | None, typer.Option(help="By default $KUBECONFIG, ~/.kube/config.")]
-ContextOption = Annotated[str | None, typer.Option(help="Context of the kubeconfig; by default the current one.")]
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(
-        help="The simulator's workloads in a live cluster.", no_args_is_help=True, rich_markup_mode=None
-    )
-    group.callback()(lambda: None)  # with one command alone, typer would leave its name out
-    group.command(name="run")(run)
-    app.add_typer(group, name="workload")
+    add_group(app, "workload", "The simulator's workloads in a live cluster.", run)
 
 
 def run(
@@ -47,7 +41,7 @@ def run(
         Path | None, typer.Option(help="Write latencies to this file, for `longshore schedule --readings`.")
     ] = None,
     image: Annotated[str | None, typer.Option(help="Image of all containers; by default one that only waits.")] = None,
-    objective: ObjectiveOption = "el-rl",
+    objective: ObjectiveOption = DEFAULT_OBJECTIVE,
     nodes: NodesOption = None,
     parameters: SetOption = None,
     kubeconfig: KubeconfigOption = None,
@@ -65,8 +59,7 @@ def run(
     from longshore.live.workload.run import RunOptions
 
     for path, option in ((out, "--out"), (readings, "--readings")):
-        if path is not None:
-            check_writable(path, option)
+        check_writable(path, option)
     (trace,), _ = load_traces(workload, nodes, parameters, range(seed, seed + 1))
     name = Path(workload).stem if workload.endswith((".jsonl", ".json")) else workload
     wishes = Wishes(name, seed, scheduler_name, makes_nodes=make_nodes, image=image)
@@ -141,7 +134,7 @@ def measure(observed: "Observed", workload: str, run: "RunOptions", objective: s
 
 def render(result: "LiveResult") -> None:
     """Print the result as a table."""
-    rows = [(name, f"{value:.6g}") for name, value in result.series.metrics.items()]
+    rows = metric_rows(result.series.metrics)
     rows += [(f"waiting_seconds_{name}", f"{value:.3g}") for name, value in result.waits._asdict().items()]
     write_table(("metric", "value"), rows)
 

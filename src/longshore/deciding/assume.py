@@ -1,7 +1,7 @@
 """The cluster as decisions see it: what the watch says, and the pods that were placed a moment ago ("assumed"). Pure.
 
 A pod counts as used room from the decision on. It is confirmed when the watch shows it bound, and forgotten when its
-binding fails or it is deleted. Every change says what it could mean for pods that wait (`helping.Happening`).
+binding fails or it is deleted. Every change says what it could mean for pods that wait (`Happening`).
 """
 
 from collections import Counter
@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from longshore.core.arrays.live import LiveCluster
+from longshore.core.words.happening import Happening
 from longshore.core.words.node import Node, NodeReadings
 from longshore.core.words.objects import Word
 from longshore.core.words.pod import Pod
-from longshore.deciding.helping import Happening, node_happening
+from longshore.deciding.helping import latency_happening, node_happening
 
 
 class ClusterView:
@@ -21,18 +22,21 @@ class ClusterView:
 
     def __init__(self, live: LiveCluster) -> None:
         self.live = live
-        self.nodes: dict[str, Node] = {}
+        """All nodes, and the pods that hold room; who waits is in the queue."""
         self.version = 0
         """Goes up with every change that a decision could see."""
-        self._running: dict[str, Pod] = {}
-        self._by_node: dict[str, dict[str, Pod]] = {}
         self._assumed: dict[str, str] = {}
         self._priorities: Counter[int] = Counter()
 
     @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes by name."""
+        return self.live.nodes
+
+    @property
     def num_running(self) -> int:
         """Pods that hold room, the assumed ones too."""
-        return len(self._running)
+        return len(self.live.pods)
 
     @property
     def num_assumed(self) -> int:
@@ -41,16 +45,15 @@ class ClusterView:
 
     def put_node(self, node: Node) -> Happening:
         """Take a new node, or a new version of one."""
-        happening = node_happening(self.nodes.get(node.name), node)
-        if self.nodes.get(node.name) != node:
-            self.nodes[node.name] = node
+        before = self.nodes.get(node.name)
+        if before != node:
             self.live.put_node(node)
             self.version += 1
-        return happening
+        return node_happening(before, node)
 
     def drop_node(self, name: str) -> Happening:
         """Forget a node; its pods are still known, and count again if it comes back."""
-        if self.nodes.pop(name, None) is None:
+        if name not in self.nodes:
             return Happening.NOTHING
         self.live.drop_node(name)
         self.version += 1
@@ -58,9 +61,13 @@ class ClusterView:
 
     def put_readings(self, readings: Mapping[str, NodeReadings]) -> Happening:
         """Take what was measured on nodes."""
+        happening = Happening.NOTHING
+        for name, measured in readings.items():
+            if name in self.nodes:
+                happening |= latency_happening(self.live.readings_of(name), measured)
         self.live.put_readings(readings)
         self.version += 1
-        return Happening.NODE_OTHER
+        return happening
 
     def put_context(self, **context: Any) -> None:
         """Take the objects that constraints refer to, as `LiveCluster.put_context` does."""
@@ -78,7 +85,7 @@ class ClusterView:
 
     def put_running(self, pod: Pod) -> Happening:
         """Take a pod that the watch shows bound, by whomever; an assumed one is confirmed by it."""
-        before = self._running.get(pod.key)
+        before = self.running(pod.key)
         was_assumed = self._assumed.pop(pod.key, None) is not None
         if before is not None and _is_same(before, pod):
             return Happening.NOTHING
@@ -92,9 +99,11 @@ class ClusterView:
 
     def drop_running(self, key: str) -> Happening:
         """Forget a pod that is gone or has ended."""
-        if self._remove(key) is None:
+        before = self.running(key)
+        if before is None:
             return Happening.NOTHING
         self._assumed.pop(key, None)
+        self._count(before, -1)
         self.live.drop_pod(key)
         self.version += 1
         return Happening.POD_DELETED
@@ -116,36 +125,29 @@ class ClusterView:
 
     def running(self, key: str) -> Pod | None:
         """Return a pod that holds room."""
-        return self._running.get(key)
+        return self.live.pods.get(key)
 
     def running_on(self, node: str) -> Collection[Pod]:
         """Return the pods that hold room on a node."""
-        return self._by_node.get(node, {}).values()
+        return self.live.pods_on(node)
 
     def has_lower_priority(self, priority: int) -> bool:
         """Say whether any pod could be evicted for one of that priority."""
         return any(each < priority for each in self._priorities)  # a cluster has a handful of priorities
 
     def _store(self, pod: Pod) -> None:
-        before = self._remove(pod.key)
-        self._running[pod.key] = pod
-        self._by_node.setdefault(pod.bound_to, {})[pod.key] = pod
-        self._priorities[pod.priority] += 1
-        if before is None or before != pod:  # most updates are about its status alone
-            self.live.put_pod(pod)
+        before = self.running(pod.key)
+        if before is not None:
+            self._count(before, -1)
+        self._count(pod, 1)
+        self.live.put_pod(pod)
+        if before != pod:  # most updates are about its status alone
             self.version += 1
 
-    def _remove(self, key: str) -> Pod | None:
-        before = self._running.pop(key, None)
-        if before is not None:
-            on_node = self._by_node[before.bound_to]
-            del on_node[key]
-            if not on_node:
-                del self._by_node[before.bound_to]
-            self._priorities[before.priority] -= 1
-            if not self._priorities[before.priority]:
-                del self._priorities[before.priority]
-        return before
+    def _count(self, pod: Pod, sign: int) -> None:
+        self._priorities[pod.priority] += sign
+        if not self._priorities[pod.priority]:
+            del self._priorities[pod.priority]
 
 
 def _is_same(before: Pod, after: Pod) -> bool:

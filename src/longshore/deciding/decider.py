@@ -4,10 +4,10 @@ What is told of the nodes is what a scheduler needs: how many fit, the few best,
 there are of every reason. Who wants to hear about every node asks for it.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,19 @@ from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.ops import Array
 from longshore.core.words.decision import Decision, Rejection
 from longshore.core.words.pod import Pod
-from longshore.deciding.kept_scores import TERMS, KeptScores
-from longshore.deciding.kept_scores import make as make_kept
+from longshore.core.words.scope import Scope
+from longshore.deciding.kept_scores import KeptScores, can_keep
+from longshore.deciding.one_class import narrow
 from longshore.filters.unsupported import find_unreadable, find_unsupported
 from longshore.policies.base import Choice, Policy, choose_node
+from longshore.policies.changes import NodeChanges
+from longshore.policies.kept import Kept
 from longshore.policies.row_cache import RowCache
 
 NUM_CANDIDATES = 5
 """How many of the best nodes a decision names."""
-_MOST_KEPT = 16
-"""Classes of which scores are kept, about 100 bytes for every node each."""
+_MOST_KEPT_BYTES = 64 << 20
+"""Of scores, about 20 bytes for every class and node."""
 
 _NOMINATED = Rejection("", ("node(s) had room only beside pods that are nominated there",), is_resolvable=True)
 
@@ -38,13 +41,13 @@ class Decider:
     def __init__(self, policy: Policy, clock: Callable[[], float] = time.perf_counter) -> None:
         self.policy = policy
         self.filters = filters.filter_set(policy.filters)
+        filters.load(self.filters)  # or the first decision waits for it
         self._clock = clock
         # What a policy keeps it recognises by the arrays that it is given: they must be the cluster's own.
         self._keeps_rows = isinstance(policy.score, RowCache)
-        self._narrowed: dict[int, ClassArrays] = {}
-        self._narrowed_from: ClassArrays | None = None
-        self._kept: dict[int, tuple[tuple[Any, ...], KeptScores | None]] = {}
-        """By class; with the nodes, readings, tables and classes that all was computed from."""
+        self._narrowed: Kept[ClassArrays] = Kept(Scope.NODE)
+        self._kept: Kept[KeptScores] = Kept(Scope.READINGS)
+        self._changes = NodeChanges()
 
     def decide(
         self,
@@ -77,6 +80,40 @@ class Decider:
             **found,
         )
 
+    def choose(self, encoded: Encoded, pod: Pod) -> tuple[str | None, tuple[int, ...] | None]:
+        """Return where a pod goes (None = nowhere) and which GPUs it takes: `decide` for many pods, without reasons."""
+        if held_back_reason(encoded, pod) is not None:
+            return None, None
+        pod_class = np.asarray(encoded.class_of(pod))
+        _, choice = self._choose(encoded.arrays, pod, pod_class, None)
+        if choice is None or choice.node < 0:
+            return None, None
+        return encoded.node_names[int(choice.node)], _devices(choice)
+
+    def _choose(
+        self, arrays: ClusterArrays, pod: Pod, pod_class: Array, allowed: Array | None, *, wants_runner_up: bool = False
+    ) -> tuple[Array, Choice | None]:
+        """Return where the pod may go, and what the policy makes of it; None where it may go nowhere."""
+        narrow = self._narrow(arrays, int(pod_class))
+        kept = self._kept_for(arrays, narrow, int(pod_class))
+        if kept is None:
+            mask, scores = filters.feasible(narrow, pod_class, self.filters), None
+            mask = mask if allowed is None else mask & allowed
+        else:
+            mask, scores = kept.look(narrow, allowed)
+        if not mask.any():
+            return mask, None
+        choice = choose_node(
+            self.policy,
+            arrays if self._keeps_rows or kept is not None else narrow,
+            pod_class,
+            mask,
+            scores=scores,
+            wants_devices=pod.spec.gpu is not None,
+            wants_runner_up=wants_runner_up,
+        )
+        return mask, choice
+
     def _decide(
         self, encoded: Encoded, pod: Pod, next_class: int, allowed: Array | None, *, with_nodes: bool
     ) -> dict[str, Any]:
@@ -88,60 +125,43 @@ class Decider:
         pod_class = np.asarray(encoded.class_of(pod))
         arrays = encoded.arrays
         arrays = arrays._replace(state=arrays.state._replace(next_class=np.asarray(next_class, np.int32)))
-        narrow = arrays._replace(classes=self._narrow(arrays.classes, int(pod_class)))
-        kept = self._kept_for(narrow, int(pod_class))
-        mask = filters.feasible(narrow, pod_class, self.filters) if kept is None else kept.mask
-        mask = mask if allowed is None else mask & allowed
-        num_feasible = int(np.count_nonzero(mask))
+        mask, choice = self._choose(arrays, pod, pod_class, allowed, wants_runner_up=True)
         details = self._details(encoded, int(pod_class), allowed) if with_nodes else {}
-        if num_feasible == 0:
+        if choice is None:
             return self._no_room(encoded, int(pod_class), allowed) | details
-        choice = choose_node(
-            self.policy,
-            arrays if self._keeps_rows or kept is not None else narrow,
-            pod_class,
-            mask,
-            scores=None if kept is None else kept.scores,
-            wants_devices=pod.spec.gpu is not None,
-            wants_runner_up=True,
-        )
         if with_nodes:
             details["scores"] = _by_name(encoded, choice.scores, mask)
-        return {**_chosen(encoded, choice, mask), "num_feasible": num_feasible, **details}
+        return {**_chosen(encoded, choice, mask), "num_feasible": int(np.count_nonzero(mask)), **details}
 
-    def _kept_for(self, narrow: ClusterArrays, pod_class: int) -> KeptScores | None:
-        """Return the kept scores of a class, up to date; None where nothing can be kept."""
-        basis, found = narrow[:-1], self._kept.get(pod_class)
-        if found is not None and all(map(is_, found[0], basis)):
-            if found[1] is not None:
-                found[1].update(narrow)
-            return found[1]
-        kept = make_kept(self.policy, narrow, pod_class, self.filters)
-        self._kept.pop(pod_class, None)  # the newest stand at the end
-        self._kept[pod_class] = (basis, kept)
-        if len(self._kept) > _MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
-        return kept
-
-    def _narrow(self, classes: ClassArrays, pod_class: int) -> ClassArrays:
-        """Return the classes with tables as wide as one of them needs, so that others' terms cost it nothing."""
-        if classes is not self._narrowed_from:
-            self._narrowed, self._narrowed_from = {}, classes
-        found = self._narrowed.get(pod_class)
+    def _kept_for(self, arrays: ClusterArrays, narrow: ClusterArrays, pod_class: int) -> KeptScores | None:
+        """Return the kept scores of a class; None where a policy does not say what its scores depend on."""
+        if not can_keep(self.policy):
+            return None
+        if self._kept.is_for(arrays):
+            self._changes.look(arrays.state)
+        else:
+            self._changes.restart(arrays.state)
+        found = self._kept.find(arrays, pod_class)
         if found is None:
-            found = self._narrowed[pod_class] = _narrowed(classes, pod_class)
+            found = KeptScores(self.policy, self._changes, narrow, pod_class, self.filters)
+            self._kept.put(pod_class, found, max(_MOST_KEPT_BYTES // found.num_bytes, 1))
         return found
+
+    def _narrow(self, arrays: ClusterArrays, pod_class: int) -> ClusterArrays:
+        """Return the cluster with tables as wide as one class needs, so that others' terms cost it nothing."""
+        found = self._narrowed.find(arrays, pod_class)
+        if found is None:
+            found = self._narrowed.put(pod_class, narrow(arrays.classes, pod_class))
+        return arrays._replace(classes=found)
 
     def _no_room(self, encoded: Encoded, pod_class: int, allowed: Array | None) -> dict[str, Any]:
         """Ask the filters once more, one by one, for what they have against the nodes."""
         rejections: Counter[Rejection] = Counter()
         left = encoded.arrays.nodes.is_real.copy()
-        for _, unit in filters.load(self.filters):
-            fits = unit.feasible(encoded.arrays, np.asarray(pod_class))
-            rejected = np.flatnonzero(left & ~fits).tolist()
-            if rejected:
-                rejections.update(unit.explain(encoded, pod_class, rejected))
-            left &= fits
+        for _, found in filters.refusals(encoded, pod_class, self.filters, left):
+            kinds = {id(rejection): rejection for rejection in found}  # thousands of nodes, a handful of objects
+            for kind, count in Counter(map(id, found)).items():
+                rejections[kinds[kind]] += count
         if allowed is not None and left.any():
             rejections[_NOMINATED] += int(np.count_nonzero(left))
         reasons: Counter[str] = Counter()
@@ -150,7 +170,7 @@ class Decider:
                 reasons[reason] += count
         return {
             "reasons": dict(reasons),
-            "rejectors": frozenset(rejection.filter for rejection in rejections if rejection.filter),
+            "rejectors": frozenset(rejection.filter for rejection in rejections if rejection != _NOMINATED),
             "num_resolvable": sum(count for rejection, count in rejections.items() if rejection.is_resolvable),
             "pending_reason": sentence(len(encoded.node_names), reasons),
         }
@@ -197,8 +217,11 @@ def _chosen(encoded: Encoded, choice: Choice, mask: Array) -> dict[str, Any]:
     if node < 0:
         reason = f"the policy prefers to wait: it scores every node that has room below 0, `{runner_up}` highest"
         return found | {"pending_reason": reason}
-    devices = None if choice.devices is None else tuple(np.flatnonzero(choice.devices).tolist())
-    return found | {"node": names[node], "score": float(scores[node]), "devices": devices}
+    return found | {"node": names[node], "score": float(scores[node]), "devices": _devices(choice)}
+
+
+def _devices(choice: Choice) -> tuple[int, ...] | None:
+    return None if choice.devices is None else tuple(np.flatnonzero(choice.devices).tolist())
 
 
 def _by_name(encoded: Encoded, scores: Array, mask: Array) -> dict[str, float]:
@@ -206,24 +229,19 @@ def _by_name(encoded: Encoded, scores: Array, mask: Array) -> dict[str, float]:
     return {encoded.node_names[i]: score for i, score in zip(nodes, scores[nodes].tolist(), strict=True)}
 
 
-def _narrowed(classes: ClassArrays, pod_class: int) -> ClassArrays:
-    ports = classes.ports[:, : np.count_nonzero(classes.ports[pod_class])]
-    width = np.count_nonzero(classes.preferred.query[pod_class])
-    narrowed = {
-        name: type(terms)._make(column[:, : np.count_nonzero(terms.query[pod_class])] for column in terms)
-        for name, terms in ((name, getattr(classes, name)) for name in TERMS)
-    }
-    return classes._replace(ports=ports, preferred_weight=classes.preferred_weight[:, :width], **narrowed)
-
-
 def _best(scores: Array, mask: Array) -> list[int]:
-    """Return the feasible nodes with the best scores, the best first."""
-    nodes = mask.nonzero()[0]
-    worth = scores[nodes]
-    if worth.dtype.kind == "f":
-        worth = np.nan_to_num(worth, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-    if len(nodes) > NUM_CANDIDATES:
-        few = np.argpartition(-worth, NUM_CANDIDATES - 1)[:NUM_CANDIDATES]
-        nodes, worth = nodes[few], worth[few]
-    order = np.argsort(-worth, kind="stable")
-    return [int(node) for node in nodes[order]]
+    """Return the feasible nodes with the best scores, the best first; of equals the first. No number is the worst."""
+    worth = np.where(mask, scores, -np.inf)
+    found: list[int] = []
+    # One after the other: to part many equal scores takes NumPy far longer than to look for the best a few times.
+    while len(found) < NUM_CANDIDATES:
+        node = int(worth.argmax())
+        if math.isnan(worth[node]):
+            worth = np.where(np.isnan(worth), -np.inf, worth)
+            continue
+        if worth[node] == -np.inf:  # what is left has the worst score, or is not feasible
+            rest = [other for other in mask.nonzero()[0].tolist() if other not in found]
+            return found + rest[: NUM_CANDIDATES - len(found)]
+        found.append(node)
+        worth[node] = -np.inf
+    return found

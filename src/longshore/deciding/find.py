@@ -1,13 +1,14 @@
-"""A policy by what the user calls it: a name of the registry, a bundle's folder, or the name of a shipped bundle."""
+"""A policy by what the user calls it: a name, a bundle's folder, a shipped bundle, or `path/to/file.py:name`."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from longshore.core.arrays.features import STANDALONE, chosen
+from longshore.core.arrays.feature_table import STANDALONE
+from longshore.core.arrays.features import chosen
 from longshore.core.network.bundle import Bundle
 from longshore.core.words.errors import InputError, nearest_name
-from longshore.filters import filter_set
+from longshore.filters import LIMITED, MEASURED, filter_set
 from longshore.policies import REGISTRY
 from longshore.policies.base import Policy
 from longshore.policies.bundle_folder import read_folder, shipped_names
@@ -26,26 +27,43 @@ def find_policy(text: str, filters: str | None = None, *, keeps_rows: bool = Fal
     """Look a policy up by its name, or read it from its folder; a name wins over a folder of that name.
 
     Args:
-        text: `kube-default`, `runs/mine`, `openb` (a bundle that comes with longshore) or, for a policy that takes
-            weights at run time, `runs/mine@latency=0.8+watts=0.2`.
+        text: `kube-default`, `runs/mine`, `openb` (a bundle that comes with longshore), `path/to/file.py:name` or, for
+            a policy that takes weights at run time, `runs/mine@latency=0.8+watts=0.2`.
         filters: the filter set; None = `upstream` for names, and what it was trained behind for a bundle.
         keeps_rows: for many decisions on one cluster that changes a little between them (`policies.learned`).
 
     Raises:
         InputError: neither a policy nor a folder, or a bundle that is refused.
     """
-    if text in REGISTRY.names():
+    if text in REGISTRY:
         return _plain(text, filters)
     return _trained(_find_bundle(text), filters, keeps_rows=keeps_rows)
 
 
-def find_live_policy(text: str, filters: str | None = None) -> Policy:
+def find_live_policy(text: str, filters: str | None = None, *, waits_for_readings: bool = False) -> Policy:
     """Look a policy up for `longshore schedule`, and refuse it at the start if it cannot serve there.
 
+    Args:
+        text: as for `find_policy`.
+        filters: as for `find_policy`.
+        waits_for_readings: pods with a hard latency limit go to nodes alone whose latency is known.
+
     Raises:
-        InputError: there is none, it is refused, or it reads what is not known in a live cluster.
+        InputError: there is none, it is refused, it reads what is not known in a live cluster, or it knows no limits.
     """
-    if text in REGISTRY.names():
+    policy = _find_live(text, filters)
+    if not waits_for_readings:
+        return policy
+    if policy.filters not in (LIMITED, MEASURED):
+        raise InputError(
+            f"the policy `{text}` runs behind the filters `{policy.filters}`, for which latency limits do not count",
+            f"choose `--filters {LIMITED}`, or no `--on-missing-readings wait`",
+        )
+    return _behind(policy, MEASURED)
+
+
+def _find_live(text: str, filters: str | None) -> Policy:
+    if text in REGISTRY:
         return _plain(text, filters)
     found = _find_bundle(text)
     missing = [feature.name for feature in chosen(found.bundle.feature_names) if STANDALONE not in feature.where]
@@ -56,6 +74,15 @@ def find_live_policy(text: str, filters: str | None = None) -> Policy:
             "train it without these features",
         )
     return _trained(found, filters, keeps_rows=True)
+
+
+def find_bundle(text: str) -> Bundle | None:
+    """Return the bundle behind what the user calls a policy; None = it is none, and was not trained.
+
+    Raises:
+        InputError: neither a policy nor a folder, or a bundle that is refused.
+    """
+    return None if text in REGISTRY else _find_bundle(text).bundle
 
 
 def check_size(policy: Policy, num_nodes: int) -> None:
@@ -73,7 +100,7 @@ def check_size(policy: Policy, num_nodes: int) -> None:
 
 
 def _plain(name: str, filters: str | None) -> Policy:
-    policy: Policy = replace(REGISTRY.load(name), name=name)
+    policy: Policy = replace(REGISTRY.find(name), name=name)
     return policy if filters is None else _behind(policy, filters)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from longshore.core.arrays.cluster_arrays import is_on
 from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.power import CPU_COLUMN, cluster_watts, use_ratio
 from longshore.core.words.decision import Decision
@@ -17,7 +18,7 @@ class PlacementFigures:
     placed: int
     pending: int
     active_nodes: int
-    """Nodes with at least one pod."""
+    """Nodes that are on: a pod keeps them from being removed."""
     beyond_hard_limit: int
     """Pods on nodes that are known to exceed their hard latency limit."""
     cpu_variance: float
@@ -34,7 +35,7 @@ def placement_figures(encoded: Encoded, decisions: Sequence[Decision]) -> Placem
     return PlacementFigures(
         placed=num_placed,
         pending=len(decisions) - num_placed,
-        active_nodes=int((state.pod_count > 0).sum()),
+        active_nodes=int(is_on(encoded.arrays).sum()),
         beyond_hard_limit=_num_beyond_limit(encoded, decisions),
         cpu_variance=float(np.var(ratio)) if len(ratio) else 0.0,
         watts_idle_on=float(cluster_watts(encoded.arrays, switch_off_idle=False)),

@@ -1,28 +1,33 @@
 """Preemption as upstream's DefaultPreemption does it: which pods of lower priority leave which node. Pure.
 
-On every node where removing pods could help, all pods of lower priority are taken away; if the waiting pod then fits,
-they come back one by one, those whose eviction would break a disruption budget first, then the others, the most
-important first, as long as the pod still fits. Those that cannot come back are the node's victims. Of the nodes, the
-one is chosen that breaks the fewest budgets, then the one whose most important victim has the lowest priority, …
+On every node where removing pods could help, its victims are looked for (`victims`). Of the nodes, the one is chosen
+that breaks the fewest budgets, then the one whose most important victim has the lowest priority, …
+
+In a large cluster that takes longer than all else may wait. So a search can be interrupted: every part of it looks at
+the cluster as it is then, and the node that is chosen is asked again in the end, if anything has changed since.
 """
 
+import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from longshore.core.arrays.encode import Encoded
 from longshore.core.words.decision import Rejection
 from longshore.core.words.pod import Pod
-from longshore.deciding.budgets import violating
-from longshore.deciding.trial_room import Move, TrialRoom, is_node_local
-from longshore.kube.context import DisruptionBudget
+from longshore.deciding.trial_room import is_node_local
+from longshore.deciding.victims import Search, Victims, find_victims, finish, lower_on
 
 MIN_CANDIDATES = 100
 MIN_CANDIDATES_PERCENT = 10
 """Upstream's minCandidateNodesAbsolute and minCandidateNodesPercentage: with so many candidates, and one among them
 that breaks no budget, the search ends. For pods whose constraints look at other nodes the number alone counts: each
 node costs a look at all of them."""
+PODS_AT_ONCE = 400
+"""Nodes are tried together until they have so many pods that could leave: about two milliseconds."""
+MAX_ASKED_AGAIN = 5
+"""Of the nodes that a search has found, so many are asked again before another search is needed."""
 
 _PRIORITY_OFFSET = 2**31
 """Added to every priority before summing, so that more victims of a negative priority never weigh less."""
@@ -30,6 +35,8 @@ _PRIORITY_OFFSET = 2**31
 CONFLICT = "pod affinity terms conflict"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
+NEVER = "not eligible due to preemptionPolicy=Never."
+CHANGED = "the cluster changed while victims were looked for."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,48 +52,115 @@ class Preemption:
     """Why nobody leaves, in upstream's words; empty if somebody does."""
     clears_nomination: bool = False
     """The pod cannot be helped by preemption any more: the room kept for it is free."""
+    is_unfinished: bool = False
+    """The search goes on; nothing is known yet."""
 
 
-@dataclass(frozen=True)
-class Search:
-    """What the search reads beside the cluster's arrays."""
-
-    names: tuple[str, ...]
-    """The filters."""
-    running_on: Callable[[str], Collection[Pod]]
-    budgets: Sequence[DisruptionBudget] = ()
-    kept: Sequence[Move] = ()
-    """Nominated pods of the same or a higher priority: their room is not free."""
-    offset: int = 0
-    """Where among the nodes the search begins; upstream draws it."""
-    spared: Collection[str] = frozenset()
-    """UIDs of pods that cannot be made to leave."""
+UNFINISHED = Preemption(None, is_unfinished=True)
 
 
-class _Tally:
-    """Why no pod leaves, node by node; nodes that were not tried are counted as not helpful, as upstream does."""
+class VictimSearch:
+    """A search for victims that may be interrupted."""
 
-    def __init__(self, num_nodes: int) -> None:
-        self.num_nodes, self.num_tried, self.reasons = num_nodes, 0, Counter[str]()
+    def __init__(self, encoded: Encoded, pod: Pod, rejections: Mapping[str, Rejection], search: Search) -> None:
+        """Begin a search.
 
-    def add(self, reasons: Sequence[str]) -> None:
-        self.num_tried += 1
-        self.reasons.update(reasons)
+        Args:
+            encoded: the cluster; it knows the class of `pod` and of the nominated pods.
+            pod: the pod that no node can take.
+            rejections: why, for every node.
+            search: filters, running pods, budgets.
+        """
+        potential = [name for name, each in rejections.items() if each.is_resolvable and name in encoded.node_index]
+        start = search.offset % len(potential) if potential else 0
+        self._pod = pod
+        self._is_local = is_node_local(encoded, encoded.class_of(pod), search.names)
+        share = len(potential) * MIN_CANDIDATES_PERCENT // 100 if self._is_local else 0
+        self._wanted = min(max(share, MIN_CANDIDATES), len(potential))
+        self._left = chain(islice(potential, start, None), islice(potential, start))
+        self._num_nodes, self._num_tried, self._reasons = len(encoded.node_names), 0, Counter[str]()
+        self._found: dict[str, Victims] = {}
 
-    def message(self) -> str:
-        return fit_message(self.num_nodes, {**self.reasons, NOT_HELPFUL: self.num_nodes - self.num_tried})
+    def steps(self, look: Callable[[], tuple[Encoded, Search]]) -> Generator[None, None, None]:
+        """Search; between any two steps the cluster may change.
+
+        Args:
+            look: returns the cluster and what else is read, as they are now.
+        """
+        is_over = False
+        while not is_over:
+            encoded, search = look()
+            lower: dict[str, list[Pod]] = {}
+            num_pods, at_once = 0, max(self._wanted - len(self._found), 10) if self._is_local else 1
+            while num_pods < PODS_AT_ONCE and len(lower) < at_once:
+                name = next(self._left, None)
+                if name is None:
+                    is_over = True
+                    break
+                if name not in encoded.node_index:
+                    continue
+                if pods := lower_on(name, self._pod, search):
+                    lower[name] = pods
+                    num_pods += len(pods)
+                else:
+                    num_pods += 1
+                    self._count((NO_VICTIMS,))
+            if lower:
+                tried = yield from find_victims(encoded, self._pod, lower, search, is_local=self._is_local)
+                self._found |= tried.victims
+                for rejection in tried.rejections:
+                    self._count(rejection.reasons)
+            if len(self._found) >= self._wanted and any(each.num_violations == 0 for each in self._found.values()):
+                return
+            yield
+
+    def result(self, encoded: Encoded, search: Search, *, is_fresh: bool) -> Preemption:
+        """Say who leaves.
+
+        Args:
+            encoded: the cluster as it is now.
+            search: what else is read.
+            is_fresh: nothing has changed since the search began; otherwise the nodes that it found are asked again.
+        """
+        if not self._found:
+            counts = {**self._reasons, NOT_HELPFUL: self._num_nodes - self._num_tried}
+            return Preemption(None, message=fit_message(self._num_nodes, counts), clears_nomination=True)
+        best = [(_preference(each, name), name) for name, each in self._found.items()]
+        heapq.heapify(best)
+        fresh = set(self._found) if is_fresh else set[str]()
+        num_asked = 0
+        while best:
+            _, name = heapq.heappop(best)
+            if name in fresh:
+                pods, num_violations = self._found[name]
+                return Preemption(name, tuple(pods), num_violations)
+            if num_asked < MAX_ASKED_AGAIN and (again := self._ask_again(name, encoded, search)) is not None:
+                self._found[name] = again
+                fresh.add(name)
+                heapq.heappush(best, (_preference(again, name), name))
+            num_asked += 1
+        return Preemption(None, message=CHANGED)
+
+    def _ask_again(self, name: str, encoded: Encoded, search: Search) -> Victims | None:
+        lower = lower_on(name, self._pod, search)
+        if not lower or name not in encoded.node_index:
+            return None
+        steps = find_victims(encoded, self._pod, {name: lower}, search, is_local=self._is_local)
+        return finish(steps).victims.get(name)
+
+    def _count(self, reasons: Iterable[str]) -> None:
+        """Take note of why no pod leaves a node; nodes that were not tried count as not helpful, as upstream has it."""
+        self._num_tried += 1
+        self._reasons.update(reasons)
 
 
 def eligibility(
     pod: Pod,
-    preemption_policy: str,
     nominated: str,
     rejections: Mapping[str, Rejection],
     running_on: Callable[[str], Collection[Pod]],
 ) -> str:
     """Say why a pod may not preempt others now; empty = it may."""
-    if preemption_policy == "Never":
-        return "not eligible due to preemptionPolicy=Never."
     rejection = rejections.get(nominated) if nominated else None
     if rejection is not None and rejection.is_resolvable:
         for other in running_on(nominated):
@@ -96,108 +170,19 @@ def eligibility(
 
 
 def preempt(encoded: Encoded, pod: Pod, rejections: Mapping[str, Rejection], search: Search) -> Preemption:
-    """Look for a node where evicting pods of lower priority makes room.
-
-    Args:
-        encoded: the cluster; it knows the class of `pod` and of the nominated pods.
-        pod: the pod that no node can take.
-        rejections: why, for every node.
-        search: filters, running pods, budgets.
-    """
-    index = encoded.node_index
-    potential = [name for name, rejection in rejections.items() if rejection.is_resolvable and name in index]
-    start = search.offset % len(potential) if potential else 0
-    pod_class, room, tally = encoded.class_of(pod), TrialRoom(encoded), _Tally(len(encoded.node_names))
-    is_local = is_node_local(encoded, pod_class, search.names)
-    share = len(potential) * MIN_CANDIDATES_PERCENT // 100 if is_local else 0
-    wanted = min(max(share, MIN_CANDIDATES), len(potential))
-    at_once = wanted if is_local else 1
-    candidates: dict[int, tuple[list[Pod], int]] = {}
-    waiting = iter(potential[start:] + potential[:start])
-    while names := tuple(islice(waiting, at_once)):
-        lower: dict[int, list[Pod]] = {}
-        for name in names:
-            found = [
-                other
-                for other in search.running_on(name)
-                if other.priority < pod.priority and other.uid not in search.spared
-            ]
-            if found:
-                lower[index[name]] = found
-            else:
-                tally.add((NO_VICTIMS,))
-        if lower:
-            candidates |= _victims(room, pod_class, lower, search, tally)
-        if len(candidates) >= wanted and any(num_violations == 0 for _, num_violations in candidates.values()):
-            break
-    if not candidates:
-        return Preemption(None, message=tally.message(), clears_nomination=True)
-    row = min(candidates, key=lambda row: _preference(*candidates[row], encoded.node_names[row]))
-    victims, num_violations = candidates[row]
-    return Preemption(encoded.node_names[row], tuple(victims), num_violations)
+    """Look for a node where evicting pods of lower priority makes room, in one go; arguments as `VictimSearch`'s."""
+    found = VictimSearch(encoded, pod, rejections, search)
+    finish(found.steps(lambda: (encoded, search)))
+    return found.result(encoded, search, is_fresh=True)
 
 
-def _victims(
-    room: TrialRoom, pod_class: int, lower: Mapping[int, list[Pod]], search: Search, tally: _Tally
-) -> dict[int, tuple[list[Pod], int]]:
-    """Return the victims of every node on which the pod would fit, and how many budgets they break."""
-    kept = [move for move in search.kept if move.row in lower]
-    rows = list(lower)
-    room.take([Move(row, other) for row in rows for other in lower[row]])
-    rejected = _reject(room, pod_class, search.names, rows, kept)
-    for rejection in rejected.values():
-        tally.add(rejection.reasons)
-    order: dict[int, list[tuple[Pod, bool]]] = {}
-    for row in rows:
-        if row not in rejected:
-            important = sorted(lower[row], key=lambda other: other.importance)
-            breaks = violating(important, search.budgets)
-            pairs = list(zip(important, breaks, strict=True))
-            order[row] = sorted(pairs, key=lambda pair: not pair[1])  # stable: the more important stay in front
-    found: dict[int, tuple[list[Pod], int]] = {row: ([], 0) for row in order}
-    for turn in range(max(map(len, order.values()), default=0)):
-        back = {row: pairs[turn] for row, pairs in order.items() if turn < len(pairs)}
-        room.put([Move(row, other) for row, (other, _) in back.items()])
-        fits = _fits(room, pod_class, search.names, kept)
-        stay_away = {row: pair for row, pair in back.items() if not fits[row]}
-        room.take([Move(row, other) for row, (other, _) in stay_away.items()])
-        for row, (other, is_violating) in stay_away.items():
-            victims, num_violations = found[row]
-            victims.append(other)
-            found[row] = victims, num_violations + is_violating
-    room.restore(rows)
-    for victims, _ in found.values():
-        victims.sort(key=lambda other: other.importance)
-    return {row: pair for row, pair in found.items() if pair[0]}
-
-
-def _fits(room: TrialRoom, pod_class: int, names: Sequence[str], kept: Sequence[Move]) -> Sequence[bool]:
-    fits = room.fits(pod_class, names)
-    if kept:
-        room.put(kept)
-        fits = fits & room.fits(pod_class, names)
-        room.take(kept)
-    answer: Sequence[bool] = fits.tolist()
-    return answer
-
-
-def _reject(
-    room: TrialRoom, pod_class: int, names: Sequence[str], rows: Sequence[int], kept: Sequence[Move]
-) -> dict[int, Rejection]:
-    if not kept:
-        return room.reject(pod_class, names, rows)
-    room.put(kept)
-    with_kept = room.reject(pod_class, names, rows)
-    room.take(kept)
-    return room.reject(pod_class, names, rows) | with_kept
-
-
-def _preference(victims: Sequence[Pod], num_violations: int, name: str) -> tuple[float | str, ...]:
+def _preference(victims: Victims, name: str) -> tuple[float | str, ...]:
     """Sort nodes as upstream's pickOneNodeForPreemption; the name last, where upstream takes any."""
-    highest = victims[0].priority
-    started = min(other.started for other in victims if other.priority == highest)
-    total = sum(other.priority + _PRIORITY_OFFSET for other in victims)
-    return num_violations, highest, total, len(victims), -started, name
+    pods, num_violations = victims
+    highest = pods[0].priority
+    started = min(other.started for other in pods if other.priority == highest)
+    total = sum(other.priority + _PRIORITY_OFFSET for other in pods)
+    return num_violations, highest, total, len(pods), -started, name
 
 
 def fit_message(num_nodes: int, reasons: Mapping[str, int]) -> str:

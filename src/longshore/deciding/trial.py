@@ -9,6 +9,7 @@ from longshore.core.arrays.encode import encode
 from longshore.core.network.bundle import Bundle
 from longshore.core.words.errors import LongshoreError
 from longshore.deciding.decide import decide_all
+from longshore.filters import static_parts
 from longshore.policies.learned import learned
 from longshore.workloads.build import build_workload
 
@@ -35,7 +36,7 @@ def try_bundle(bundle: Bundle, seed: int = 0) -> Trial:
     """
     workload = build_workload(WORKLOAD, {"nodes": bundle.num_nodes or _NODES})
     snapshot = workload.trace(seed).snapshot()
-    encoded = encode(replace(snapshot, pods=snapshot.pods[:_PODS]), seed=seed)
+    encoded = encode(replace(snapshot, pods=snapshot.pods[:_PODS]), static_parts(), seed=seed)
     policy = learned(bundle)
     with np.errstate(over="ignore", invalid="ignore"):  # answered below, in words
         decisions = [decision for decision, _ in decide_all(encoded, policy)]

@@ -26,6 +26,11 @@ class Bound:
     condition: str = NO_POD_WAITS
     """For which runs it holds; empty = for all."""
 
+    @property
+    def kind(self) -> str:
+        """What it proves, in a word or two."""
+        return "optimum" if self.is_exact else "best found" if self.is_reached else "limit"
+
 
 def missing(metric: str, error: InputError) -> Bound:
     """Return the bound of a metric for which there is none, with the reason."""

@@ -10,17 +10,20 @@ from functools import partial
 import numpy as np
 
 from longshore.core.arrays.ops import Array
+from longshore.core.words.assumed import announcements
 from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Trace
 from longshore.evaluation.base import Bound
 from longshore.evaluation.bounds import bound_traces, summarise
-from longshore.evaluation.metrics import METRICS, Runs, first_run, make_runs, measure_all
+from longshore.evaluation.metrics import METRICS, Runs, assumed_metrics, first_run, make_runs, measure_all
 from longshore.evaluation.series import Series, as_policy, make_series, number_or_none, with_nodes
 from longshore.evaluation.speed import decisions_per_second
-from longshore.evaluation.statistics import LEVEL, RESAMPLES, Interval, bootstrap_means
+from longshore.evaluation.statistics import LEVEL, RESAMPLES, ROUNDING, Interval, bootstrap_means, paired
+from longshore.evaluation.verdict import verdicts
 from longshore.filters import filter_set
-from longshore.objectives.weighted import Weighted, parse_objective
+from longshore.objectives.weighted import Weighted
 from longshore.policies.base import Policy
+from longshore.simulator.objective import checked_objective
 from longshore.simulator.params import Compiled
 from longshore.simulator.play import compile_traces, play
 from longshore.workloads.build import build_workload
@@ -29,8 +32,6 @@ BASELINE = "kube-default"
 # Memory that the measurements of traces played together may take.
 _BATCH_BYTES = 512 * 1024**2
 _BYTES_PER_STEP = 128
-# Rounding of sums that are added up in another order.
-_TOLERANCE = 1e-9
 
 Progress = Callable[[str, int, int], None]
 """(what is being done, how much is done, how much there is)."""
@@ -49,6 +50,12 @@ class Row:
     """Every seed's own number."""
     decisions_per_second: float
     """Of the policy as it would run in a cluster (`speed.py`), on this machine."""
+    is_trained: bool = False
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether the policy left pods waiting: then it may use less because it does less."""
+        return "pending" in self.metrics and self.metrics["pending"].mean > 0.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,15 @@ class Comparison:
     rows: tuple[Row, ...]
     bounds: Mapping[str, Bound]
     """Means over the seeds, by metric; `reward_limit` is the proven side of a reward that a beam has found."""
+    assumed: tuple[str, ...] = ()
+    """Metrics that rest on watts or prices that nobody gave."""
+    assumptions: tuple[str, ...] = ()
+    """What was assumed instead, in sentences."""
+
+    @property
+    def verdicts(self) -> tuple[str, ...]:
+        """What it comes to: a sentence for every trained policy, or for the best of the plain ones."""
+        return verdicts(self)
 
     def to_json(self) -> dict[str, object]:
         """Return the comparison as plain values; what is not known is null."""
@@ -83,6 +99,9 @@ class Comparison:
             "lag_seconds": self.lag_seconds,
             "baseline": self.baseline,
             "level": self.level,
+            "verdict": list(self.verdicts),
+            "assumed": list(self.assumed),
+            "assumptions": list(self.assumptions),
             "rows": [_row_json(row) for row in self.rows],
             "bounds": {name: _bound_json(bound) for name, bound in self.bounds.items()},
         }
@@ -94,7 +113,7 @@ def compare(
     objective: str = "el-rl",
     *,
     nodes: int | None = None,
-    seeds: int = 10,
+    seeds: int = 12,
     first_seed: int = 0,
     lag_seconds: float = 0.0,
     filters: str | None = None,
@@ -159,7 +178,7 @@ def compare_traces(
     """
     tell = progress or (lambda _what, _done, _total: None)
     found, asked = _found(policies, filters)
-    parsed = parse_objective(objective)
+    parsed = checked_objective(objective)
     compiled = compile_traces(traces, lag_seconds=lag_seconds, seed=first_seed)
     values, first_runs = _play_all(compiled, [*found.values()], parsed, tell)
     bounds = _bounds(compiled, parsed, values, tell) if has_bounds else {}
@@ -179,6 +198,8 @@ def compare_traces(
         level=LEVEL,
         rows=tuple(row for row in rows if row.policy in asked),
         bounds=bounds,
+        assumed=assumed_metrics(traces[0].nodes, parsed),
+        assumptions=announcements(traces[0].nodes),
     )
 
 
@@ -265,7 +286,7 @@ def _with_policies(bound: Bound, reached: Array) -> Bound:
         return bound
     sign = 1.0 if METRICS[bound.metric].better == "more" else -1.0
     best = sign * float((sign * reached).max())
-    tolerance = _TOLERANCE * max(1.0, abs(bound.value))
+    tolerance = ROUNDING * max(1.0, abs(bound.value))
     if not bound.is_reached:
         is_reached = abs(best - bound.value) <= tolerance
         return replace(bound, is_exact=is_reached, is_reached=is_reached)
@@ -281,9 +302,10 @@ def _row(number: int, policy: Policy, values: Mapping[str, Array], baseline: int
     return Row(
         policy=policy.name,
         metrics=_intervals(names, own),
-        differences={} if number == baseline else _intervals(names, own - base),
+        differences={} if number == baseline else _intervals(names, paired(own, base)),
         values={name: tuple(column.tolist()) for name, column in zip(names, own, strict=True)},
         decisions_per_second=decisions_per_second(first, policy),
+        is_trained=bool(policy.version),
     )
 
 
@@ -299,6 +321,7 @@ def _intervals(names: Sequence[str], columns: Array) -> dict[str, Interval]:
 def _row_json(row: Row) -> dict[str, object]:
     return {
         "policy": row.policy,
+        "is_trained": row.is_trained,
         "metrics": {name: _interval_json(interval) for name, interval in row.metrics.items()},
         "differences": {name: _interval_json(interval) for name, interval in row.differences.items()},
         "values": {name: [number_or_none(value) for value in values] for name, values in row.values.items()},

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from longshore import filters as filter_room
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, is_on
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
 from longshore.core.arrays.power import cluster_watts
@@ -128,7 +128,7 @@ def make_identical(
     """
     _check_objective(objective)
     _check_nodes(compiled.trace)
-    _check_classes(compiled)
+    _check_classes(compiled, filters)
     params = compiled.params
     cluster = params.cluster
     present = params.is_present & cluster.nodes.is_real
@@ -141,17 +141,17 @@ def make_identical(
         seconds=measured.end - measured.start,
         objective=objective,
         filters=filters,
-        alike=_alike(compiled),
+        alike=_alike(compiled, filters),
     )
 
 
-def _alike(compiled: Compiled) -> tuple[Array, ...]:
+def _alike(compiled: Compiled, filters: tuple[str, ...]) -> tuple[Array, ...]:
     cluster = compiled.params.cluster
     # What only tells nodes apart, and what no objective reads of pods without constraints about each other.
     nodes = cluster.nodes._replace(name_rank=None, domain=None, zone=None)
     readings = cluster.readings._replace(zone_near=None)
     per_node = [leaf for leaf in (*nodes, *readings) if leaf is not None]
-    per_node += [compiled.params.is_present, compiled.params.latency_ms.T, static_mask(cluster).T]
+    per_node += [compiled.params.is_present, compiled.params.latency_ms.T, static_mask(cluster, filters).T]
     groups: dict[bytes, list[int]] = {}
     for node in range(len(cluster.nodes.is_real)):
         groups.setdefault(b"".join(np.ascontiguousarray(leaf[node]).tobytes() for leaf in per_node), []).append(node)
@@ -175,7 +175,7 @@ def _facts(
 
     def of_state(pods: Array) -> Facts:
         before = seen._replace(state=_filled(cluster, pods))
-        active = ((pods > 0) & cluster.nodes.is_real).sum()
+        active = is_on(before).sum()
         held = [active.astype(jnp.float64), cluster_watts(before, False), cluster_watts(before, True)]
         return Facts(
             is_feasible=filter_room.feasible(before, pod_class, filters),
@@ -194,6 +194,7 @@ def _filled(cluster: ClusterArrays, pods: Array) -> Array:
         requested=pods[:, None] * classes.request[0],
         nonzero_requested=pods[:, None] * classes.nonzero_request[0],
         pod_count=pods,
+        keeping=pods * classes.keeps_on[0],
         counts=pods[None, :] * cluster.tables.match[:, :1],
     )
 
@@ -255,7 +256,7 @@ def _check_nodes(trace: Trace) -> None:
         raise InputError("nodes fail, are drained or join; expected the same nodes all the time")
 
 
-def _check_classes(compiled: Compiled) -> None:
+def _check_classes(compiled: Compiled, filters: tuple[str, ...]) -> None:
     cluster = compiled.params.cluster
     classes = cluster.classes
     if not compiled.pod_names:
@@ -266,7 +267,7 @@ def _check_classes(compiled: Compiled) -> None:
         raise InputError("pods ask for GPUs; expected none")
     for name, rows in (
         ("requests", np.column_stack([classes.request, classes.nonzero_request])),
-        ("allowed nodes", static_mask(cluster)),
+        ("allowed nodes", static_mask(cluster, filters)),
         ("latency limits", np.column_stack([classes.latency_soft_ms, classes.latency_hard_ms])),
     ):
         kinds = len(np.unique(rows, axis=0))

@@ -4,7 +4,7 @@ From the simulator's measurements after every step to one number per run. A meas
 is counted from the trace's first event to its end (`timeline.window`), and what happens later does not count.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -12,7 +12,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from longshore.core.arrays.ops import Array
+from longshore.core.words.assumed import assumed_kinds
+from longshore.core.words.node import POWER, PRICE, Node
 from longshore.evaluation.timeline import window
+from longshore.objectives.weighted import Weighted
 from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.rollout import Measured
 from longshore.simulator.state import StepTaken
@@ -44,6 +47,8 @@ class Metric:
     better: Literal["more", "less", "neither"]
     definition: str
     compute: Compute
+    rests_on: str = ""
+    """What of a node it rests on that may have to be assumed (`words.node`)."""
 
 
 def make_runs(compiled: Sequence[Compiled], measured: Measured) -> Runs:
@@ -81,6 +86,17 @@ def first_run(runs: Runs, policy: int) -> Runs:
     )
 
 
+def assumed_metrics(nodes: Iterable[Node], objective: Weighted) -> tuple[str, ...]:
+    """Return the metrics that rest on what was assumed of the nodes, the reward among them where the objective does."""
+    kinds = assumed_kinds(nodes)
+    is_reward = not kinds.isdisjoint(objective.rests_on)
+    return tuple(
+        name
+        for name, metric in METRICS.items()
+        if metric.rests_on in kinds or (is_reward and name in ("reward", "reward_per_placement"))
+    )
+
+
 def measure_all(runs: Runs) -> dict[str, Array]:
     """Compute every metric: name to [policies, traces]."""
     return {name: metric.compute(runs) for name, metric in METRICS.items()}
@@ -96,10 +112,7 @@ def over_time(runs: Runs, values: Array) -> Array:
 def is_success(runs: Runs) -> Array:
     """Say which steps place a pod well: within its hard limit, and without switching a node on needlessly."""
     measured = runs.measured
-    pods_there = np.take_along_axis(
-        measured.pods_per_node, np.maximum(measured.outcome.node, 0)[..., None], axis=-1
-    ).squeeze(-1)
-    switched_on = runs.is_placed & (pods_there == 1)
+    switched_on = runs.is_placed & measured.switched_on
     num_off = runs.nodes[:, None] - (measured.active_nodes - 1)
     # With more feasible nodes than nodes that are off, one that is on could have taken the pod.
     is_needless = switched_on & (measured.outcome.feasible > num_off)
@@ -172,13 +185,13 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "active_nodes": Metric(
             "nodes",
             "less",
-            "nodes with at least one pod, mean over time",
+            "nodes that are on (a pod keeps them from being removed; those of DaemonSets do not), mean over time",
             lambda r: over_time(r, r.measured.active_nodes),
         ),
         "peak_nodes": Metric(
             "nodes",
             "less",
-            "the most nodes with at least one pod at any moment",
+            "the most nodes that are on at any moment",
             lambda r: np.where(r.is_counted, r.measured.active_nodes, 0).max(axis=2).astype(np.float64),
         ),
         "cpu_variance": Metric(
@@ -217,24 +230,34 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "watts": Metric(
             "W",
             "less",
-            "what all nodes that are up draw by their power curves, nodes without pods included, mean over time",
+            "what all nodes that are up draw by their power curves, also those that no pod keeps on, mean over time",
             lambda r: over_time(r, r.measured.watts_idle_on),
+            POWER,
         ),
         "watts_idle_off": Metric(
             "W",
             "less",
-            "the same if nodes without pods are switched off",
+            "the same if nodes that no pod keeps on are switched off",
             lambda r: over_time(r, r.measured.watts_idle_off),
+            POWER,
         ),
         "peak_watts_idle_off": Metric(
             "W",
             "less",
-            "the most that is drawn at any moment if nodes without pods are switched off",
+            "the most that is drawn at any moment if nodes that no pod keeps on are switched off",
             lambda r: np.where(r.is_counted, r.measured.watts_idle_off, 0.0).max(axis=2),
+            POWER,
         ),
-        "kwh": Metric("kWh", "less", "watts times time", lambda r: _kwh(r, r.measured.watts_idle_on)),
+        "kwh": Metric("kWh", "less", "watts times time", lambda r: _kwh(r, r.measured.watts_idle_on), POWER),
         "kwh_idle_off": Metric(
-            "kWh", "less", "watts_idle_off times time", lambda r: _kwh(r, r.measured.watts_idle_off)
+            "kWh", "less", "watts_idle_off times time", lambda r: _kwh(r, r.measured.watts_idle_off), POWER
+        ),
+        "cost_per_hour": Metric(
+            "per hour",
+            "less",
+            "what the nodes that are on cost, mean over time",
+            lambda r: over_time(r, r.measured.cost_per_hour),
+            PRICE,
         ),
         "pending": Metric(
             "pods", "less", "pods that wait for a node, mean over time", lambda r: over_time(r, r.measured.waiting)

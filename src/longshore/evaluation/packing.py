@@ -4,14 +4,17 @@ Constraints between pods (spread, affinity, ports), GPUs and latency limits are 
 packed better, so what is least here is a lower bound there. `packing_bounds.py` and `packing_milp.py` solve it.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from longshore import filters
 from longshore.core.arrays.cluster_arrays import ClassArrays, ClusterArrays
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.power import CPU_COLUMN
-from longshore.simulator.params import Compiled
+
+if TYPE_CHECKING:
+    from longshore.simulator.params import Compiled  # it brings JAX along, which `savings` has no use for
 
 
 class Packing(NamedTuple):
@@ -21,12 +24,13 @@ class Packing(NamedTuple):
     allowed: Array  # [groups, nodes] bool; by labels, taints, names, volumes and size
     capacity: Array  # [nodes, resources] int64
     power_curve: Array  # [nodes, points] float64 watts at even steps of CPU use
-    group_of_pod: Array  # [pods] int64; -1 = fits no node even when it is empty, so it never runs
+    group_of_pod: Array  # [pods] int64; -1 = it fits no node even when it is empty, or keeps none on
     is_whole: bool
-    """False: some pods have constraints that packing leaves out, so that its optimum may be out of reach."""
+    """False: packing leaves out constraints of some pods, or what DaemonSets take, so that its optimum may be out of
+    reach."""
 
 
-def make_packing(compiled: Compiled) -> Packing:
+def make_packing(compiled: "Compiled") -> Packing:
     """Read the packing problem of a trace from its arrays."""
     cluster = compiled.params.cluster
     request = np.column_stack([cluster.classes.request, np.ones(len(cluster.classes.request), np.int64)])
@@ -35,7 +39,8 @@ def make_packing(compiled: Compiled) -> Packing:
     allowed = static_mask(cluster) & fits
     rows, group_of_class = np.unique(np.column_stack([request, allowed]), axis=0, return_inverse=True)
     width = request.shape[1]
-    group_of_class = np.where(allowed.any(axis=1), group_of_class.reshape(-1), -1)
+    is_packed = allowed.any(axis=1) & (cluster.classes.keeps_on > 0)
+    group_of_class = np.where(is_packed, group_of_class.reshape(-1), -1)
     pods = compiled.params.pod_class[: len(compiled.pod_names)]
     return Packing(
         request=rows[:, :width],
@@ -43,25 +48,19 @@ def make_packing(compiled: Compiled) -> Packing:
         capacity=capacity,
         power_curve=cluster.nodes.power_curve,
         group_of_pod=group_of_class[pods],
-        is_whole=not has_pod_terms(cluster.classes) and not cluster.classes.gpu_milli.any(),
+        is_whole=not has_pod_terms(cluster.classes)
+        and not cluster.classes.gpu_milli.any()
+        and bool(cluster.classes.keeps_on.all()),
     )
 
 
-def static_mask(cluster: ClusterArrays) -> Array:
+def static_mask(cluster: ClusterArrays, names: tuple[str, ...] = filters.UPSTREAM) -> Array:
     """Say where each class may go as far as that never changes [classes, nodes]."""
-    classes, masks = cluster.classes, cluster.tables.masks
-    rows = (
-        classes.prefilter_mask,
-        classes.node_name_mask,
-        classes.unschedulable_mask,
-        classes.taint_mask,
-        classes.affinity_mask,
-        classes.volume_affinity_mask,
-        classes.volume_mask,
-    )
-    allowed = np.broadcast_to(cluster.nodes.is_real, (len(classes.request), len(cluster.nodes.is_real)))
-    for row in rows:
-        allowed = allowed & masks[row]
+    every = np.arange(len(cluster.classes.request))
+    allowed = np.broadcast_to(cluster.nodes.is_real, (len(every), len(cluster.nodes.is_real)))
+    for _, unit in filters.load(names):
+        if unit.static is not None:
+            allowed = allowed & unit.static.mask(cluster, every)
     return allowed
 
 

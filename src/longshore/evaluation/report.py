@@ -1,13 +1,13 @@
 """Comparisons and runs as one HTML file that needs nothing else: tables, intervals, runs over time, distributions.
 
-`write_report` is called by the command line; what depends on the moment (date, command) is given to it as text.
+What depends on the moment (date, command) is given as text.
 """
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from pathlib import Path
 
 from longshore.core.words.errors import InputError
+from longshore.evaluation import html
 from longshore.evaluation import report_page as page
 from longshore.evaluation import report_plots as plots
 from longshore.evaluation.comparison import BASELINE, Comparison
@@ -15,33 +15,10 @@ from longshore.evaluation.report_plots import Limits, latency_limits
 from longshore.evaluation.report_svg import Style, assign_styles
 from longshore.evaluation.series import SUCCESS_PODS, Series
 
-__all__ = ["Limits", "latency_limits", "render_report", "write_report"]
+__all__ = ["Limits", "latency_limits", "render_report"]
 
 INTERVAL_METRICS = ("reward", "active_nodes", "watts", "hard_violations", "latency_ms", "watts_idle_off")
 _TITLE = "Policies compared"
-
-
-def write_report(
-    comparisons: Sequence[Comparison],
-    series: Sequence[Series],
-    path: str | Path,
-    *,
-    command: str = "",
-    date: str = "",
-    limits: Mapping[str, Limits] | None = None,
-) -> None:
-    """Write the report to a file; see `render_report`.
-
-    Raises:
-        InputError: there is nothing to report, or the file cannot be written.
-    """
-    text = render_report(comparisons, series, command=command, date=date, limits=limits)
-    try:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise InputError(
-            f"cannot write the report to `{path}`: {error.strerror}", "give a file in a folder that exists"
-        ) from error
 
 
 def render_report(
@@ -80,7 +57,7 @@ def render_report(
         if runs:
             body += _series_part(runs, styles, (limits or {}).get(workload, Limits()), f"s{number}")
         body += "</section>\n"
-    return page.render_page(f"longshore: {_TITLE.lower()}", _head(sections, command, date), body, _foot())
+    return html.render_page(f"longshore: {_TITLE.lower()}", _head(sections, command, date), body, _foot())
 
 
 _Section = tuple[Comparison | None, list[Series]]
@@ -112,7 +89,7 @@ def _head(sections: Sequence[_Section], command: str, date: str) -> str:
     if command:
         text += f'<code class="command">{escape(command)}</code>\n'
     if date:
-        text += page.facts([("date", escape(date))])
+        text += html.facts([("date", escape(date))])
     if len(sections) > 1:
         links = "".join(
             f'<a href="#workload-{number}">{escape(_heading(*section))}</a> ' for number, section in enumerate(sections)
@@ -126,9 +103,10 @@ def _foot() -> str:
 
 
 def _comparison_part(comparison: Comparison, styles: Mapping[str, Style], prefix: str) -> str:
-    text = page.comparison_facts(comparison) + page.main_table(comparison)
+    text = "".join(f"<p><strong>{escape(told)}.</strong></p>\n" for told in comparison.verdicts)
+    text += page.comparison_facts(comparison) + page.assumptions(comparison.assumptions) + page.main_table(comparison)
     text += (
-        f'<p class="note">Mean over the seeds with its {page.number(100.0 * comparison.level)} % bootstrap interval; '
+        f'<p class="note">Mean over the seeds with its {html.number(100.0 * comparison.level)} % bootstrap interval; '
         f"Δ is the paired difference to {escape(comparison.baseline)}, with “better” or “worse” where its interval "
         "does not hold zero. ★ marks the best mean. † marks policies that left pods waiting: they can use less "
         "because they do less, and most bounds do not hold for them.</p>\n"
@@ -151,14 +129,10 @@ def _bound_caption(comparison: Comparison, metric: str) -> str:
     bound = comparison.bounds.get(metric)
     if bound is None or bound.value is None:
         return escape(metric)
-    line = (
-        "solid line: optimum"
-        if bound.is_exact
-        else "dashed line: best found"
-        if bound.is_reached
-        else "dashed line: limit"
-    )
-    return f"{escape(metric)} <small>{line} {page.number(bound.value)}</small>"
+    line = f"{'solid' if bound.is_exact else 'dashed'} line: {bound.kind}"
+    if not plots.holds(bound, comparison.rows):
+        line = f"no line, since a policy left pods waiting: {bound.kind}"
+    return f"{escape(metric)} <small>{line} {html.number(bound.value)}</small>"
 
 
 def _series_part(runs: Sequence[Series], styles: Mapping[str, Style], limits: Limits, prefix: str) -> str:
@@ -188,7 +162,7 @@ def _overlays(
     """Return the plots that hold all policies: one run of each, but all of them for the distribution."""
     active, latency = plots.active_curves(drawn), plots.latency_curves(drawn)
     success, distribution = plots.success_curves(drawn), plots.distribution_curves(runs)
-    seconds = page.number(max(plots.average_seconds(run) for run in drawn))
+    seconds = html.number(max(plots.average_seconds(run) for run in drawn))
     figures = (
         (plots.plot_active(active, styles, f"{prefix}-active"), active, f"Active nodes, mean of the last {seconds} s"),
         (

@@ -7,14 +7,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from longshore.core.words.assumed import marked
 from longshore.evaluation.base import Bound
 from longshore.evaluation.comparison import Comparison, Row
+from longshore.evaluation.html import DASH, facts, number, table
 from longshore.evaluation.metrics import METRICS
-from longshore.evaluation.report_svg import Style, colour_variables
-from longshore.evaluation.statistics import Interval
+from longshore.evaluation.report_svg import Style
+from longshore.evaluation.statistics import ROUNDING, Interval
 
-DASH = "\N{EN DASH}"
-"""What stands where there is no number."""
 MAIN_METRICS = (
     "reward",
     "active_nodes",
@@ -25,79 +25,6 @@ MAIN_METRICS = (
     "unschedulable",
 )
 """The first table's; the second has all."""
-# Rounding of sums that are added up in another order.
-_TOLERANCE = 1e-9
-_LARGE = 10_000.0
-_SMALL = 1e-3
-
-_STYLE = """
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
-main, header, footer { max-width: 1240px; margin: 0 auto; padding: 0 16px; }
-header { padding-top: 28px; }
-h1 { font-size: 26px; line-height: 1.2; margin: 0 0 6px; }
-h2 { font-size: 21px; margin: 44px 0 4px; padding-top: 14px; border-top: 2px solid var(--grid); }
-h3 { font-size: 16px; margin: 30px 0 4px; }
-p { margin: 4px 0 10px; max-width: 80ch; }
-.note { color: var(--muted); font-size: 13.5px; }
-code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere; }
-.command { display: block; padding: 8px 12px; background: var(--panel); border-radius: 6px; }
-nav a { margin-right: 14px; }
-a { color: inherit; }
-dl.facts { display: flex; flex-wrap: wrap; gap: 4px 26px; margin: 6px 0 12px; }
-dl.facts div { display: flex; gap: 7px; }
-dl.facts dt { color: var(--muted); }
-dl.facts dd { margin: 0; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; margin: 6px 0; }
-table { border-collapse: collapse; font-size: 14px; font-variant-numeric: tabular-nums; }
-th, td { padding: 5px 9px; text-align: right; vertical-align: top; border-bottom: 1px solid var(--grid); }
-th { font-weight: 600; }
-thead th { vertical-align: bottom; white-space: nowrap; }
-th small, td small { display: block; font-weight: 400; color: var(--muted); font-size: 12px; }
-th small, td small { white-space: nowrap; }
-tbody th, thead th:first-child { text-align: left; position: sticky; left: 0; background: var(--page); }
-tbody th { white-space: nowrap; }
-td.best { background: var(--panel); font-weight: 700; }
-td.best small { font-weight: 400; }
-td small.clear { color: var(--ink); }
-td.text { text-align: left; }
-tr.bound th, tr.bound td { border-top: 2px solid var(--muted); }
-.legend { display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 6px 0; padding: 0; font-size: 13.5px; }
-.legend li { list-style: none; }
-.legend svg { width: 30px; height: 10px; margin-right: 6px; vertical-align: middle; }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 340px), 1fr)); gap: 18px 22px; }
-figure { margin: 0; min-width: 0; }
-figcaption { font-weight: 600; font-size: 14px; overflow-wrap: anywhere; }
-figcaption small { font-weight: 400; color: var(--muted); }
-figure svg { display: block; width: 100%; height: auto; max-width: 430px; }
-figure.wide svg { max-width: 720px; min-width: 500px; }
-.pairs { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr)); gap: 14px 22px; }
-.pairs { align-items: end; }
-figure svg text { font-family: system-ui, sans-serif !important; }
-summary { cursor: pointer; margin: 10px 0; }
-footer { padding-bottom: 40px; }
-footer td:last-child { min-width: 260px; }
-@media print { details > * { display: block; } }
-"""
-
-
-def render_page(title: str, head: str, body: str, foot: str) -> str:
-    """Return the whole document."""
-    light = f"color-scheme: light dark; --page: #ffffff; --panel: #f2f4f7; {colour_variables(is_dark=False)}"
-    dark = f"--page: #16191d; --panel: #23282f; {colour_variables(is_dark=True)}"
-    style = f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}{_STYLE}"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        f"<header>\n{head}</header>\n<main>\n{body}</main>\n<footer>\n{foot}</footer>\n</body>\n</html>\n"
-    )
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Return names with their values in a row; values are HTML."""
-    items = "".join(f"<div><dt>{escape(name)}</dt><dd>{value}</dd></div>" for name, value in pairs)
-    return f'<dl class="facts">{items}</dl>\n'
 
 
 def comparison_facts(comparison: Comparison) -> str:
@@ -117,11 +44,16 @@ def comparison_facts(comparison: Comparison) -> str:
     )
 
 
+def assumptions(sentences: Iterable[str]) -> str:
+    """Return what was assumed, a paragraph each."""
+    return "".join(f'<p class="note">Assumed: {escape(sentence)}.</p>\n' for sentence in sentences)
+
+
 def main_table(comparison: Comparison) -> str:
     """Return policies by main metrics: mean, interval, difference to the baseline; the best marked, bounds below."""
     names = [name for name in MAIN_METRICS if any(name in row.metrics for row in comparison.rows)]
     best = {name: best_policies(comparison.rows, name) for name in names}
-    head = "".join(f"<th>{escape(name)}<small>{_unit(name)}</small></th>" for name in names)
+    head = "".join(f"<th>{escape(marked(name, comparison.assumed))}<small>{_unit(name)}</small></th>" for name in names)
     lines = [f"<tr><th>policy</th>{head}<th>decisions<small>per second</small></th></tr>"]
     body = []
     for row in comparison.rows:
@@ -131,7 +63,7 @@ def main_table(comparison: Comparison) -> str:
     if comparison.bounds:
         cells = "".join(_bound_cell(comparison.bounds.get(name)) for name in names)
         body.append(f'<tr class="bound"><th>bound</th>{cells}<td>{DASH}</td></tr>')
-    return _table(lines, body)
+    return table(lines, body)
 
 
 def metrics_table(comparison: Comparison) -> str:
@@ -142,8 +74,9 @@ def metrics_table(comparison: Comparison) -> str:
         best = best_policies(comparison.rows, name)
         cells = "".join(_cell(row, name, row.policy in best) for row in comparison.rows)
         bound = _bound_cell(comparison.bounds.get(name))
-        body.append(f"<tr><th>{escape(name)}<small> {_unit(name)}</small></th>{cells}{bound}</tr>")
-    return _table([f"<tr><th>metric</th>{policies}<th>bound</th></tr>"], body)
+        title = escape(marked(name, comparison.assumed))
+        body.append(f"<tr><th>{title}<small> {_unit(name)}</small></th>{cells}{bound}</tr>")
+    return table([f"<tr><th>metric</th>{policies}<th>bound</th></tr>"], body)
 
 
 def bounds_table(bounds: Mapping[str, Bound]) -> str:
@@ -155,7 +88,7 @@ def bounds_table(bounds: Mapping[str, Bound]) -> str:
         for name, bound in bounds.items()
     ]
     titles = "".join(f'<th style="text-align:left">{title}</th>' for title in ("what it is", "method", "holds for"))
-    return _table([f"<tr><th>bound of</th><th>value</th>{titles}</tr>"], body)
+    return table([f"<tr><th>bound of</th><th>value</th>{titles}</tr>"], body)
 
 
 def definitions_table() -> str:
@@ -167,7 +100,7 @@ def definitions_table() -> str:
         for name, metric in METRICS.items()
     ]
     titles = "".join(f'<th style="text-align:left">{title}</th>' for title in ("unit", "better", "definition"))
-    return _table([f"<tr><th>metric</th>{titles}</tr>"], body)
+    return table([f"<tr><th>metric</th>{titles}</tr>"], body)
 
 
 def legend(policies: Iterable[str], styles: Mapping[str, Style]) -> str:
@@ -193,26 +126,6 @@ def figure(svg: str | None, caption: str = "", *, is_wide: bool = False) -> str:
     return f"<figure>{text}{svg}</figure>\n"
 
 
-def number(value: float | None) -> str:
-    """Write a number with four digits that count; a dash where it is not known."""
-    if value is None or not math.isfinite(value):
-        return DASH
-    value = float(value)
-    size = abs(value)
-    if size == 0.0:
-        return "0"
-    if size >= _LARGE:
-        text = f"{value:,.0f}"
-    elif size < _SMALL:
-        digits, exponent = f"{value:.2e}".split("e")
-        text = f"{digits}e{int(exponent)}"
-    elif value.is_integer():
-        text = f"{value:,.0f}"
-    else:
-        text = f"{value:,.{3 - math.floor(math.log10(size))}f}"
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
 def best_policies(rows: Sequence[Row], metric: str) -> set[str]:
     """Return the policies with the best mean; none where all are alike or nothing is better."""
     better = METRICS[metric].better
@@ -222,17 +135,9 @@ def best_policies(rows: Sequence[Row], metric: str) -> set[str]:
         return set()
     sign = 1.0 if better == "more" else -1.0
     top = max(sign * mean for mean in means.values())
-    tolerance = _TOLERANCE * max(1.0, abs(top))
+    tolerance = ROUNDING * max(1.0, abs(top))
     best = {policy for policy, mean in means.items() if sign * mean >= top - tolerance}
     return set() if len(best) == len(means) else best
-
-
-def _table(head: Sequence[str], body: Sequence[str]) -> str:
-    return (
-        f'<div class="scroll"><table><thead>{"".join(head)}</thead>\n<tbody>\n'
-        + "\n".join(body)
-        + "\n</tbody></table></div>\n"
-    )
 
 
 def _cell(row: Row, metric: str, is_best: bool) -> str:
@@ -273,8 +178,7 @@ def _range(found: Interval) -> str:
 def _bound_cell(bound: Bound | None) -> str:
     if bound is None or bound.value is None:
         return f"<td>{DASH}</td>"
-    kind = "optimum" if bound.is_exact else "best found" if bound.is_reached else "limit"
-    return f"<td>{number(bound.value)}<small>{kind}</small></td>"
+    return f"<td>{number(bound.value)}<small>{bound.kind}</small></td>"
 
 
 def _proof(bound: Bound) -> str:
@@ -288,9 +192,7 @@ def _proof(bound: Bound) -> str:
 
 
 def _waits(row: Row) -> str:
-    pending = row.metrics.get("pending")
-    is_waiting = pending is not None and math.isfinite(pending.mean) and pending.mean > 0.0
-    return '<span title="left pods waiting"> †</span>' if is_waiting else ""
+    return '<span title="left pods waiting"> †</span>' if row.has_waiting else ""
 
 
 def _unit(metric: str) -> str:

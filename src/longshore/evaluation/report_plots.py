@@ -5,6 +5,7 @@ Every function draws one figure and returns None where there is nothing to draw.
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +14,14 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from longshore.core.arrays.ops import Array
+from longshore.core.words.text import shorten
 from longshore.core.words.trace import Create, Trace
+from longshore.evaluation.base import Bound
+from longshore.evaluation.colours import GRID, INK, MUTED
 from longshore.evaluation.comparison import Comparison, Row
 from longshore.evaluation.metrics import METRICS
 from longshore.evaluation.report_svg import (
     FONT_SIZE,
-    GRID,
-    INK,
-    MUTED,
     Style,
     dress,
     make_figure,
@@ -41,8 +42,11 @@ _DOTS = 800
 _CARD_WIDTH = 360.0
 _WIDE = (590.0, 250.0)
 _LINE = 1.5
+# Of the dashes of lines that lie on one another, in line widths.
+_STRIPE = 5.0
 _THIN = 0.9
 _FAINT = 0.45
+_NAME_CHARACTERS, _NODE_CHARACTERS = 28, 14
 _MAX_MARKERS = 40
 _LIMIT_TEXT: dict[str, Any] = {"color": INK, "fontsize": FONT_SIZE - 1.0}
 
@@ -193,9 +197,9 @@ def plot_success(curves: Curves, styles: Mapping[str, Style], name: str) -> str 
         figure = make_figure(*_WIDE)
         axes = figure.subplots()
         dress(axes, x_label="placements", y_label="successes")
+        own = _striped(curves, styles)
         for policy, (ends, share) in curves.items():
-            marker = styles[policy].marker if len(ends) <= _MAX_MARKERS else ""
-            _line(axes, ends, share, styles[policy], marker=marker)
+            _line(axes, ends, share, own[policy], marker=own[policy].marker if len(ends) <= _MAX_MARKERS else "")
         axes.set_ylim(-0.03, 1.03)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
@@ -210,8 +214,9 @@ def plot_distribution(curves: Curves, styles: Mapping[str, Style], limits: Limit
         figure = make_figure(*_WIDE)
         axes = figure.subplots()
         dress(axes, x_label="latency of a placement (ms)", y_label="share of placements", grid="both")
+        own = _striped(curves, styles)
         for policy, (latency, share) in curves.items():
-            _line(axes, latency, share, styles[policy], is_step=True)
+            _line(axes, latency, share, own[policy], is_step=True)
         for value, word, dashes in _limit_lines(limits):
             axes.axvline(value, color=INK, linewidth=_THIN, dashes=dashes)
             axes.text(value, 1.0, word, transform=axes.get_xaxis_transform(), **_LIMIT_TEXT, ha="center", va="bottom")
@@ -231,12 +236,13 @@ def plot_intervals(comparison: Comparison, metric: str, styles: Mapping[str, Sty
         axes = figure.subplots()
         unit = METRICS[metric].unit
         dress(axes, x_label=metric if unit == "1" else f"{metric} ({unit})", grid="x")
-        axes.set_yticks(range(len(rows)), [_short(row.policy) for row in rows])
+        short = shorten([row.policy for row in rows], _NAME_CHARACTERS)
+        axes.set_yticks(range(len(rows)), [short[row.policy] for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         for number, row in enumerate(rows):
             _draw_interval(axes, number, row, metric, styles[row.policy])
         bound = comparison.bounds.get(metric)
-        if bound is not None and bound.value is not None:
+        if bound is not None and bound.value is not None and holds(bound, rows):
             dashes = (None, None) if bound.is_exact else (4.0, 2.0)
             axes.axvline(bound.value, color=INK, linewidth=1.2, dashes=dashes, zorder=1.5)
         low, high = axes.dataLim.intervalx
@@ -245,6 +251,11 @@ def plot_intervals(comparison: Comparison, metric: str, styles: Mapping[str, Sty
         axes.set_xlim(-0.05 if low == high == 0.0 else low - spare, high + spare)
         axes.xaxis.set_major_locator(MaxNLocator(5))
         return render(figure, name, f"Mean and interval of {metric} by policy")
+
+
+def holds(bound: Bound, rows: Sequence[Row]) -> bool:
+    """Say whether a bound is one for all of these policies: most speak of runs in which no pod waits."""
+    return not bound.condition or not any(row.has_waiting for row in rows)
 
 
 def time_average(series: Series, values: Array, at: Array) -> Array:
@@ -283,7 +294,7 @@ def _draw_pods(axes: Axes, series: Series, style: Style, scale: float, largest: 
             grid / scale, base, base + pods[:, node], step="post", color=style.colour, alpha=0.75, linewidth=0.0
         )
     centres = [(num_nodes - 1 - node) * height + largest / 2.0 for node in range(num_nodes)]
-    axes.set_yticks(centres, [_short(node, 12) for node in series.node_names])
+    axes.set_yticks(centres, [*shorten(series.node_names, _NODE_CHARACTERS).values()])
     axes.tick_params(axis="y", length=0.0, labelsize=FONT_SIZE - (0.5 if num_nodes <= 8 else 2.0))
     axes.set_ylim(0.0, num_nodes * height)
     axes.set_ylabel("pods per node", color=MUTED)
@@ -346,10 +357,21 @@ def _draw_over_time(axes: Axes, curves: Curves, styles: Mapping[str, Style]) -> 
     start = min(float(times[0]) for times, _ in curves.values())
     end = max(float(times[-1]) for times, _ in curves.values())
     unit, scale = _time_unit(end - start)
+    own = _striped(curves, styles)
     for policy, (times, values) in curves.items():
-        _line(axes, times / scale, values, styles[policy])
+        _line(axes, times / scale, values, own[policy])
     axes.margins(x=0.0)
     return unit
+
+
+def _striped(curves: Curves, styles: Mapping[str, Style]) -> dict[str, Style]:
+    """Return the styles, but of lines that lie on one another each shows its colour where the others leave a gap."""
+    own = {policy: styles[policy] for policy in curves}
+    for group in same_curves(curves):
+        for number, policy in enumerate(group):
+            gap = _STRIPE * (len(group) - 1)
+            own[policy] = replace(own[policy], dashes=(_STRIPE, gap), offset=_STRIPE * number)
+    return own
 
 
 def _is_same(one: tuple[Array, Array], other: tuple[Array, Array]) -> bool:
@@ -372,7 +394,10 @@ def _line(axes: Axes, x: Array, y: Array, style: Style, *, is_step: bool = False
         y,
         color=style.colour,
         linewidth=_LINE,
-        dashes=style.dashes or (None, None),
+        linestyle=(style.offset, style.dashes) if style.dashes else "solid",
+        # A line with more gaps lies on top: what it covers shows in them.
+        zorder=3.0 - style.covered,
+        dash_capstyle="butt",
         drawstyle="steps-post" if is_step else "default",
         marker=marker,
         markersize=3.5,
@@ -424,11 +449,3 @@ def _cumulative(values: Array) -> tuple[Array, Array]:
     share = (len(ordered) - last) / len(ordered)
     kept = _thin(len(latency), _POINTS)
     return np.concatenate([[latency[0]], latency[kept]]), np.concatenate([[0.0], share[kept]])
-
-
-def _short(name: str, most: int = 28) -> str:
-    """Cut a long name in the middle, where names that are made by machines are alike."""
-    if len(name) <= most:
-        return name
-    half = (most - 1) // 2
-    return f"{name[:half]}…{name[-half:]}"

@@ -6,7 +6,7 @@ clock or on a global figure: the same input gives the same bytes.
 
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
@@ -17,27 +17,21 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-INK = "#1b1e23"
-MUTED = "#5d6570"
-GRID = "#dfe3e8"
+from longshore.evaluation.colours import BASELINE, COLOURS, GRID, INK, MUTED, variables
+
 FONT_SIZE = 9.5
 
-_PLAIN = {"ink": (INK, "#e8eaed"), "muted": (MUTED, "#a2abb6"), "grid": (GRID, "#353b43")}
-# Okabe and Ito's colours, the pale ones darkened and yellow left out so that thin lines show on white; then two of Paul
-# Tol's. (light page, dark page)
-_COLOURS = (
-    ("#0072b2", "#58aef0"),
-    ("#d55e00", "#ff8d52"),
-    ("#009e73", "#35c79d"),
-    ("#b65a8f", "#e79cc6"),
-    ("#c08000", "#f2b632"),
-    ("#3c9bd6", "#9ad4fa"),
-    ("#882255", "#d9699f"),
-    ("#7d7d1f", "#c5c55c"),
+# As many as colours: lines that cross or touch differ in both. The baseline's is solid.
+_DASHES: tuple[tuple[float, ...], ...] = (
+    (5.0, 1.5),
+    (1.6, 1.2),
+    (6.0, 1.4, 1.4, 1.4),
+    (9.0, 3.0),
+    (3.0, 3.0),
+    (6.0, 1.4, 1.4, 1.4, 1.4, 1.4),
+    (1.2, 3.0),
+    (12.0, 1.5, 3.0, 1.5),
 )
-# The baseline is what the others are seen against.
-_BASELINE = ("#4c5560", "#c3cad3")
-_DASHES: tuple[tuple[float, ...], ...] = ((), (5.0, 1.5), (1.6, 1.2), (6.0, 1.4, 1.4, 1.4))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _SETTINGS: dict[Any, Any] = {
     # Text stays text: small, searchable, and read aloud.
@@ -64,6 +58,13 @@ class Style:
     dashes: tuple[float, ...]
     """On and off, in line widths; empty = solid."""
     marker: str
+    offset: float = 0.0
+    """Where in its dashes the line begins, in line widths."""
+
+    @property
+    def covered(self) -> float:
+        """Which share of the line its dashes cover."""
+        return sum(self.dashes[::2]) / sum(self.dashes) if self.dashes else 1.0
 
 
 def assign_styles(policies: Iterable[str], baseline: str) -> dict[str, Style]:
@@ -72,18 +73,13 @@ def assign_styles(policies: Iterable[str], baseline: str) -> dict[str, Style]:
     number = 0
     for policy in dict.fromkeys(policies):
         if policy == baseline:
-            styles[policy] = Style("baseline", _BASELINE[0], (), _MARKERS[0])
+            styles[policy] = Style("baseline", BASELINE[0], (), _MARKERS[0])
             continue
-        turn, colour = divmod(number, len(_COLOURS))
+        turn, colour = divmod(number, len(COLOURS))
         dashes = _DASHES[(number + turn) % len(_DASHES)]
-        styles[policy] = Style(f"policy-{colour}", _COLOURS[colour][0], dashes, _MARKERS[number % len(_MARKERS)])
+        styles[policy] = Style(f"policy-{colour}", COLOURS[colour][0], dashes, _MARKERS[number % len(_MARKERS)])
         number += 1
     return styles
-
-
-def colour_variables(*, is_dark: bool) -> str:
-    """Return the CSS declarations of every colour that a plot uses."""
-    return " ".join(f"--{name}: {pair[is_dark]};" for name, pair in _variables().items())
 
 
 def make_figure(width: float, height: float) -> Figure:
@@ -129,11 +125,6 @@ def render(figure: Figure, name: str, description: str) -> str:
     return f'<svg {box} role="img" aria-label="{escape(description)}">{_compact(body)}'
 
 
-def _variables() -> Mapping[str, tuple[str, str]]:
-    policies = {f"policy-{number}": pair for number, pair in enumerate(_COLOURS)}
-    return _PLAIN | {"baseline": _BASELINE} | policies
-
-
 def _own_identifiers(text: str, name: str) -> str:
     """Drop identifiers that nothing refers to, and make the others unique within the page."""
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
@@ -157,4 +148,4 @@ def _compact(text: str) -> str:
     return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d{2})\d+", r"\1", path.group()), text)
 
 
-_USES = {light: f"var(--{name})" for name, (light, _) in _variables().items()}
+_USES = {light: f"var(--{name})" for name, (light, _) in variables().items()}

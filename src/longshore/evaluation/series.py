@@ -6,13 +6,15 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from longshore.core.arrays.ops import Array
+from longshore.core.words.assumed import announcements
 from longshore.core.words.trace import Trace
 from longshore.deciding.find import find_policy
-from longshore.evaluation.metrics import Runs, is_success, make_runs, measure_all
+from longshore.evaluation.metrics import Runs, assumed_metrics, is_success, make_runs, measure_all
 from longshore.evaluation.timeline import window
 from longshore.filters import filter_set
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.policies.base import Policy
+from longshore.simulator.objective import checked_objective
 from longshore.simulator.params import Compiled, Kind
 from longshore.simulator.play import compile_traces, play
 from longshore.workloads.build import build_workload
@@ -60,6 +62,10 @@ class Series:
     is_success: Array  # [steps] bool; see the metric `success_rate`
     metrics: Mapping[str, float]
     """The run in numbers."""
+    assumed: tuple[str, ...] = ()
+    """Metrics that rest on watts or prices that nobody gave."""
+    assumptions: tuple[str, ...] = ()
+    """What was assumed instead, in sentences."""
     decisions: tuple[Placement, ...] = ()
     """Every decision in order, also those that left the pod waiting."""
 
@@ -81,6 +87,8 @@ class Series:
             "end": self.end,
             "nodes": list(self.node_names),
             "metrics": {name: number_or_none(value) for name, value in self.metrics.items()},
+            "assumed": list(self.assumed),
+            "assumptions": list(self.assumptions),
             "times": self.times.tolist(),
             "kinds": list(self.kinds),
             "pods_per_node": self.pods_per_node.tolist(),
@@ -124,7 +132,7 @@ def simulate_trace(
     filters: str | None = None,
 ) -> Series:
     """Play one policy on one trace; `name` is what the trace is called, the seed that of random ties."""
-    found, parsed = as_policy(policy, filters), parse_objective(objective)
+    found, parsed = as_policy(policy, filters), checked_objective(objective)
     compiled = compile_traces([trace], lag_seconds=lag_seconds, seed=seed)
     runs = play_runs(compiled, [found], parsed)
     return make_series(name, objective, found.name, seed, compiled[0], runs)
@@ -164,6 +172,8 @@ def make_series(workload: str, objective: str, policy: str, seed: int, compiled:
         reward=measured.reward[0, 0][steps],
         is_placed=runs.is_placed[0, 0][steps],
         is_success=is_success(runs)[0, 0][steps],
+        assumed=assumed_metrics(compiled.trace.nodes, parse_objective(objective)),
+        assumptions=announcements(compiled.trace.nodes),
         decisions=_decisions(compiled, runs),
         metrics={name: float(values[0, 0]) for name, values in measure_all(runs).items()},
     )

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays, Terms
+from longshore.core.arrays.cluster_arrays import ClassArrays, ClusterArrays, Terms
 from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.topology import domain_sums
 from longshore.core.words.decision import Rejection
-from longshore.filters.base import Filter
+from longshore.core.words.happening import Happening
+from longshore.filters.base import Filter, Reach
 
 _NAME = "InterPodAffinity"
 _AFFINITY = Rejection(_NAME, ("node(s) didn't match pod affinity rules",), is_resolvable=False)
@@ -63,4 +64,11 @@ def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Reje
     return [(_ANTI_AFFINITY if is_own[node] else _REPELLED) if holds[node] else _AFFINITY for node in nodes]
 
 
-FILTER = Filter(feasible, explain)
+def reach(classes: ClassArrays, pod_class: int) -> Reach:
+    """Look at all nodes, for a pod that has a term or that one is about."""
+    kinds = (classes.affinity, classes.anti_affinity, classes.repelled_by)
+    return Reach.OTHER_NODES if any(terms.query[pod_class].any() for terms in kinds) else Reach.NODE
+
+
+_PODS = Happening.POD_ADDED | Happening.POD_LABELS | Happening.POD_DELETED
+FILTER = Filter(feasible, explain, helped_by=Happening.NODE_LABELS | _PODS | Happening.CONTEXT, reach=reach)

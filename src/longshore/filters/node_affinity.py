@@ -1,13 +1,9 @@
 """Nodes that the pod's node selector and required node affinity match."""
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.ops import Array
-from longshore.filters.base import Filter, fixed
+from longshore.core.arrays.static import selected
+from longshore.core.words.happening import Happening
+from longshore.filters.base import by_node
 
-
-def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Allow nodes that match."""
-    return arrays.tables.masks[arrays.classes.affinity_mask[pod_class]]
-
-
-FILTER = Filter(feasible, fixed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
+# What is asked for stands in core: spread constraints leave out the nodes that do not match.
+_REASON = "node(s) didn't match Pod's node affinity/selector"
+FILTER = by_node("NodeAffinity", selected, _REASON, Happening.NODE_LABELS)

@@ -1,13 +1,16 @@
 """The node that the pod names itself (`spec.nodeName`)."""
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.ops import Array
-from longshore.filters.base import Filter, fixed
+from longshore.core.arrays.static import Demand
+from longshore.core.words.happening import Happening
+from longshore.core.words.objects import Objects
+from longshore.core.words.pod import PodSpec
+from longshore.filters.base import by_node
 
 
-def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Allow the named node, all where none is named."""
-    return arrays.tables.masks[arrays.classes.node_name_mask[pod_class]]
+def ask(spec: PodSpec, _objects: Objects) -> Demand | None:
+    """Ask for the named node; for nothing where none is named."""
+    name = spec.node_name
+    return Demand(name, lambda node, _labels: node.name == name) if name else None
 
 
-FILTER = Filter(feasible, fixed("NodeName", "node(s) didn't match the requested node name"))
+FILTER = by_node("NodeName", ask, "node(s) didn't match the requested node name", Happening.NOTHING)

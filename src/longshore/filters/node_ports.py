@@ -1,8 +1,9 @@
 """Nodes where the pod's host ports are free."""
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClassArrays, ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
-from longshore.filters.base import Filter, fixed
+from longshore.core.words.happening import Happening
+from longshore.filters.base import Filter, Reach, fixed
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
@@ -15,6 +16,10 @@ def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
     return namespace(held).all(held == 0, axis=0)
 
 
-FILTER = Filter(
-    feasible, fixed("NodePorts", "node(s) didn't have free ports for the requested pod ports", is_resolvable=True)
-)
+def reach(classes: ClassArrays, pod_class: int) -> Reach:
+    """Look at the pods on the node, for a pod that wants a host port."""
+    return Reach.PODS if classes.ports[pod_class].any() else Reach.NODE
+
+
+_EXPLAIN = fixed("NodePorts", "node(s) didn't have free ports for the requested pod ports", is_resolvable=True)
+FILTER = Filter(feasible, _EXPLAIN, helped_by=Happening.POD_DELETED, reach=reach)

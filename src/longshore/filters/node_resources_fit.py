@@ -9,7 +9,8 @@ from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.words.decision import Rejection
-from longshore.filters.base import Filter
+from longshore.core.words.happening import Happening
+from longshore.filters.base import Filter, Reach
 
 
 def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
@@ -34,12 +35,17 @@ def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Reje
     is_full = arrays.state.pod_count[rows] >= arrays.nodes.allowed_pods[rows]
     is_resolvable = ~(short & (request > allocatable)).any(axis=1)
     sentences = ("Too many pods", *(f"Insufficient {name}" for name in encoded.resource_names))
-    # Thousands of nodes fail in a handful of ways.
-    ways, way_of = np.unique(np.column_stack([is_full, short, is_resolvable]), axis=0, return_inverse=True)
+    # Thousands of nodes fail in a handful of ways; numbered column by column, since whole rows are slow to compare.
+    short, way_of = np.column_stack([is_full, short]), is_resolvable.astype(np.int64)
+    for column in np.flatnonzero(short.any(axis=0)).tolist():
+        way_of = np.unique(2 * way_of + short[:, column], return_inverse=True)[1].reshape(-1)
+    _, firsts, numbers = np.unique(way_of, return_index=True, return_inverse=True)
     rejections = [
-        Rejection("NodeResourcesFit", tuple(compress(sentences, way[:-1])), is_resolvable=bool(way[-1])) for way in ways
+        Rejection("NodeResourcesFit", tuple(compress(sentences, short[i])), is_resolvable=bool(is_resolvable[i]))
+        for i in firsts.tolist()
     ]
-    return [rejections[way] for way in way_of.reshape(-1)]
+    return [rejections[number] for number in numbers.reshape(-1).tolist()]
 
 
-FILTER = Filter(feasible, explain)
+_CHANGES = Happening.NODE_ALLOCATABLE | Happening.POD_DELETED | Happening.POD_SHRANK
+FILTER = Filter(feasible, explain, helped_by=_CHANGES, reach=lambda _classes, _pod_class: Reach.PODS)

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClassArrays, ClusterArrays
 from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.topology import domain_table, eligible_nodes
 from longshore.core.words.decision import Rejection
+from longshore.core.words.happening import Happening
 from longshore.core.words.quantity import INT64_MAX
-from longshore.filters.base import Filter
+from longshore.filters.base import Filter, Reach
 
 _REASON = "node(s) didn't match pod topology spread constraints"
 _SKEWED = Rejection("PodTopologySpread", (_REASON,), is_resolvable=True)
@@ -57,4 +58,11 @@ def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Reje
     return [_SKEWED if is_labelled[node] else _NO_LABEL for node in nodes]
 
 
-FILTER = Filter(feasible, explain)
+def reach(classes: ClassArrays, pod_class: int) -> Reach:
+    """Look at all nodes, for a pod with a hard constraint."""
+    return Reach.OTHER_NODES if classes.hard_spread.query[pod_class].any() else Reach.NODE
+
+
+_NODES = Happening.NODE_DELETED | Happening.NODE_LABELS | Happening.NODE_TAINTS
+_PODS = Happening.POD_ADDED | Happening.POD_LABELS | Happening.POD_DELETED
+FILTER = Filter(feasible, explain, helped_by=_NODES | _PODS, reach=reach)

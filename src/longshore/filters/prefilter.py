@@ -5,20 +5,22 @@ Upstream's PreFilter phase narrows the search to the named nodes; the others car
 
 from collections.abc import Sequence
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.encode import Encoded
-from longshore.core.arrays.ops import Array
-from longshore.core.arrays.static import named_nodes
+from longshore.core.arrays.static import Demand, StaticPart, named_nodes
 from longshore.core.words.decision import Rejection
-from longshore.filters.base import Filter
+from longshore.core.words.happening import Happening
+from longshore.core.words.objects import Objects
+from longshore.core.words.pod import PodSpec
+from longshore.filters.base import Filter, at_node
 
 _ELSEWHERE = Rejection("", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",), is_resolvable=False)
 _CONFLICT = Rejection("NodeAffinity", ("pod affinity terms conflict",), is_resolvable=False)
 
 
-def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Allow the named nodes, all where none is named."""
-    return arrays.tables.masks[arrays.classes.prefilter_mask[pod_class]]
+def ask(spec: PodSpec, _objects: Objects) -> Demand | None:
+    """Ask for one of the named nodes; for nothing where none is named."""
+    names = named_nodes(spec)
+    return None if names is None else Demand(names, lambda node, _labels: node.name in names)
 
 
 def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Rejection]:
@@ -26,4 +28,5 @@ def explain(encoded: Encoded, pod_class: int, nodes: Sequence[int]) -> list[Reje
     return [_ELSEWHERE if named_nodes(encoded.specs[pod_class]) else _CONFLICT] * len(nodes)
 
 
-FILTER = Filter(feasible, explain)
+_STATIC = StaticPart("PreFilter", ask)
+FILTER = Filter(_STATIC.mask, explain, _STATIC, Happening.NODE_LABELS, at_node)

@@ -1,13 +1,8 @@
 """Nodes without a NoSchedule or NoExecute taint that the pod does not tolerate."""
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.ops import Array
-from longshore.filters.base import Filter, fixed
+from longshore.core.arrays.static import untainted
+from longshore.core.words.happening import Happening
+from longshore.filters.base import by_node
 
-
-def feasible(arrays: ClusterArrays, pod_class: Array) -> Array:
-    """Allow nodes whose hard taints are all tolerated."""
-    return arrays.tables.masks[arrays.classes.taint_mask[pod_class]]
-
-
-FILTER = Filter(feasible, fixed("TaintToleration", "node(s) had untolerated taint(s)"))
+# What is asked for stands in core: spread constraints may leave out the nodes with such taints.
+FILTER = by_node("TaintToleration", untainted, "node(s) had untolerated taint(s)", Happening.NODE_TAINTS)

@@ -9,7 +9,7 @@ held before.
 """
 
 from collections.abc import Callable, Hashable, Iterator
-from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -30,7 +30,10 @@ BUDGET = "PodDisruptionBudget"
 """The one kind whose objects are about evictions and not about constraints."""
 _FINISHED = ("Succeeded", "Failed")
 _KEPT_CONDITIONS = ("PodScheduled", "DisruptionTarget")
-_SWEEP_AT_LEAST = 10_000
+_SWEEP_AT_LEAST = 1000
+_SWEEP_GROWTH = 1.5
+"""Of the values that were held at the last sweep. What is above goes on being held for nothing: specifications of
+applications that are gone, of some kilobytes each."""
 
 
 class PodCondition(NamedTuple):
@@ -54,8 +57,8 @@ class PodChange(msgspec.Struct, frozen=True, gc=False):
     pod: Pod | None = None
     """None: it is gone, or has ended, or (with an `error`) cannot be read."""
     error: str | None = None
-    """Why it cannot be read: it names object, field and reason. A bound pod with an `error` counts all the same:
-    without longshore's annotations or, where its requests are the trouble, as one that fills its node."""
+    """What cannot be read: it names object, field and reason. A pod counts without annotations that cannot be read; of
+    one that is bound and whose requests are the trouble nobody knows what it uses: it fills its node."""
     scheduler_name: str = ""
     bound_to: str = ""
     """Known also of a pod that cannot be read."""
@@ -275,19 +278,7 @@ class Cache:
 
     def _read_node(self, source: wire.Node, key: str) -> NodeChange:
         """Convert a node; what a slip of the pen says about it is not known, and the node itself stays."""
-        problem: str | None = None
-        while True:
-            try:
-                return NodeChange(key, convert.node(source, share=self._share), problem)
-            except ObjectError as error:
-                notes = source.metadata.annotations or {}
-                wrong = [name for name in notes if error.field == convert.annotation_field(name)]
-                if not wrong:
-                    raise
-                problem = problem or str(error)
-                kept = {name: text for name, text in notes.items() if name not in wrong}
-                metadata = msgspec.structs.replace(source.metadata, annotations=kept)
-                source = msgspec.structs.replace(source, metadata=metadata)
+        return NodeChange(key, *convert.without_unreadable(source, partial(convert.node, share=self._share)))
 
     def _read_pod(self, source: wire.Pod, key: str) -> PodChange:
         share, meta, status = self._share, source.metadata, source.status
@@ -305,22 +296,18 @@ class Cache:
             is_terminating=meta.deletion_timestamp is not None,
             nominated_node=share(status.nominated_node_name),
             preemption_policy=share(source.spec.preemption_policy or ""),
-            created=_moment(meta.creation_timestamp) or 0.0,
-            started=_moment(status.start_time),
+            created=convert.moment(meta.creation_timestamp) or 0.0,
+            started=convert.moment(status.start_time),
             conditions=share(_conditions(status)),
         )
 
     def _convert_pod(self, source: wire.Pod) -> tuple[Pod, str | None]:
         """Convert a pod; one that is bound always counts, and what of it cannot be read is said beside it."""
         try:
-            return convert.pod(source, share=self._share), None
+            return convert.without_unreadable(source, partial(convert.pod, share=self._share))
         except ObjectError as error:
             if not source.spec.node_name:
                 raise
-            problem = str(error)
-        try:
-            return convert.pod(_without_own_annotations(source), share=self._share), problem
-        except ObjectError as error:
             return convert.stand_in(source), str(error)
 
     def _share(self, value: Value) -> Value:
@@ -341,18 +328,11 @@ class Cache:
             if node.node is not None:
                 for part in (node.node.allocatable, node.node.capacity, node.node.taints, node.node.images):
                     self._share(part)
-        self._sweep_at = max(_SWEEP_AT_LEAST, 2 * len(self._shared))
+        self._sweep_at = max(_SWEEP_AT_LEAST, int(_SWEEP_GROWTH * len(self._shared)))
 
 
 def _readable(word: Any) -> Any:
     return None if isinstance(word, _Refused) else word
-
-
-def _without_own_annotations(source: wire.Pod) -> wire.Pod:
-    kept = {
-        name: text for name, text in (source.metadata.annotations or {}).items() if name not in convert.POD_ANNOTATIONS
-    }
-    return msgspec.structs.replace(source, metadata=msgspec.structs.replace(source.metadata, annotations=kept))
 
 
 def _conditions(status: wire.PodStatus) -> tuple[PodCondition, ...]:
@@ -366,12 +346,3 @@ def _conditions(status: wire.PodStatus) -> tuple[PodCondition, ...]:
 
 def _number(version: str) -> int | None:
     return int(version) if version.isascii() and version.isdigit() and len(version) <= 20 else None
-
-
-def _moment(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return None

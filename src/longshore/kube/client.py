@@ -142,9 +142,12 @@ class Client:
         """
         asked = f"GET {path}"
         try:
-            async with asyncio.timeout(answer_seconds):
-                answer = await self._send("GET", path, query, None, "")
-                content = b"" if answer.status < 300 else await answer.read()
+            try:
+                async with asyncio.timeout(answer_seconds):
+                    answer = await self._send("GET", path, query, None, "")
+                    content = b"" if answer.status < 300 else await answer.read()
+            except TimeoutError as error:
+                raise self._unreachable(asked, f"no answer within {answer_seconds:g} s") from error
             try:
                 if answer.status >= 300:
                     raise errors.from_answer(answer.status, content, asked, answer.headers.get("Retry-After"))

@@ -16,7 +16,14 @@ import msgspec
 import yaml
 
 from longshore.core.words.errors import InputError, UnknownNameError
-from longshore.kube.identity import Certificate, Credentials, CredentialSource, FixedCredentials, Identity, TokenFile
+from longshore.kube.identity import (
+    Certificate,
+    Credentials,
+    CredentialSource,
+    FileCredentials,
+    FixedCredentials,
+    Identity,
+)
 from longshore.kube.identity_exec import VERSIONS, ExecCommand, ExecCredentials
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -141,7 +148,7 @@ def _from_service_account(environment: Mapping[str, str], folder: Path) -> Ident
     authority, namespace = folder / "ca.crt", folder / "namespace"
     return Identity(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
-        credentials=TokenFile(token),
+        credentials=FileCredentials(token),
         ca=_file(authority, "the service account's certificate authority"),
         namespace=namespace.read_text(encoding="utf-8").strip() if namespace.is_file() else "default",
         source="the pod's service account",
@@ -227,8 +234,17 @@ def _credentials(user: _User, path: Path, cluster: _Cluster, source: str) -> Cre
         missing = "client-key" if key is None else "client-certificate"
         raise InputError(f"{source}: `{missing}` is missing, expected a certificate and its key")
     pair = None if certificate is None or key is None else Certificate(certificate, key)
-    if user.token_file:  # before a token that stands beside it, as client-go
-        return TokenFile(folder / user.token_file, pair)
+    # Data come before a file that stands beside them, a token file before a token, as in client-go.
+    files = [
+        folder / name if name and not data else None
+        for data, name in (
+            (user.client_certificate_data, user.client_certificate),
+            (user.client_key_data, user.client_key),
+        )
+    ]
+    if user.token_file or any(files):
+        token = folder / user.token_file if user.token_file else user.token or None
+        return FileCredentials(token, files[0] or certificate, files[1] or key)
     if user.token or pair is not None or user.exec is None:
         return FixedCredentials(Credentials(user.token or None, pair))
     return ExecCredentials(_exec_command(user.exec, folder, cluster, source))

@@ -5,7 +5,14 @@ from typing import NamedTuple, TypeVar
 
 from longshore.core.words.errors import ObjectError
 from longshore.core.words.labels import Selector, find_unparsable, freeze
-from longshore.core.words.snapshot import Controller, Namespace, PersistentVolume, PersistentVolumeClaim, Service
+from longshore.core.words.snapshot import (
+    Controller,
+    Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Service,
+    VolumeLimit,
+)
 from longshore.kube import selectors, wire
 
 Value = TypeVar("Value")
@@ -88,7 +95,17 @@ def volume(source: wire.PersistentVolume, identity: ObjectIdentity) -> Persisten
     affinity = source.spec.node_affinity
     required = affinity.required if affinity else None
     terms = _selected(identity, "spec.nodeAffinity", lambda: selectors.node_terms(required))
-    return PersistentVolume(identity.name, freeze(source.metadata.labels), terms, source.spec.is_csi)
+    driver = source.spec.csi_driver
+    return PersistentVolume(identity.name, freeze(source.metadata.labels), terms, driver is not None, driver or "")
+
+
+def volume_limits(source: wire.CSINode, identity: ObjectIdentity) -> tuple[VolumeLimit, ...]:
+    """Convert what a node's drivers say; a driver without a number has no limit."""
+    return tuple(
+        VolumeLimit(identity.name, driver.name, driver.allocatable.count)
+        for driver in source.spec.drivers or ()
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    )
 
 
 def namespace(source: wire.Namespace, identity: ObjectIdentity) -> Namespace:

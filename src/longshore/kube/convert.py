@@ -1,17 +1,21 @@
 """Kubernetes objects to our words: one object in, one word out, or a refusal that names object, field and reason."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
+from longshore.core.words.assumed import CARBON_GRAMS_PER_KWH, assumed_power, assumed_price
 from longshore.core.words.errors import ObjectError, QuantityError
 from longshore.core.words.labels import find_unparsable, freeze
-from longshore.core.words.node import MAX_DEVICES, Image, Node, NodePower, NodeReadings, Taint
+from longshore.core.words.node import CARBON, MAX_DEVICES, POWER, PRICE, Image, Node, NodePower, NodeReadings, Taint
 from longshore.core.words.pod import (
     ANY_IP,
-    LATENCY_HARD_ANNOTATION,
-    LATENCY_SOFT_ANNOTATION,
+    LATENCY_HARD_ANNOTATIONS,
+    LATENCY_SOFT_ANNOTATIONS,
+    MIRROR_ANNOTATION,
+    MIRROR_OWNER,
     AffinityTerm,
     Container,
     GpuRequest,
@@ -29,23 +33,17 @@ from longshore.core.words.resources import CPU, amount
 from longshore.kube import annotations, selectors, wire
 
 Value = TypeVar("Value")
+Annotated = TypeVar("Annotated", wire.Node, wire.Pod)
 Term = TypeVar("Term", AffinityTerm, WeightedAffinityTerm)
 Share = Callable[[Any], Any]
 """Returns an equal value: that of an earlier object, so that like objects share their parts."""
-_DEFAULT_NODE = Node("")
 
 # The most of a resource that one field may name, in array units (milli-CPU, bytes, pieces). Scores multiply amounts by
 # 100 and nodes add them up, in int64: upstream's results wrap beyond this, and mean nothing any more.
 LARGEST_AMOUNT = INT64_MAX // 100
-POD_ANNOTATIONS = (
-    annotations.GPU_COUNT,
-    annotations.GPU_MILLI,
-    annotations.GPU_MODEL,
-    annotations.GPU_DEVICES,
-    LATENCY_SOFT_ANNOTATION,
-    LATENCY_HARD_ANNOTATION,
-)
-"""All that is read of a pod's annotations; tenants write them."""
+_GPU_REQUEST = (annotations.GPU_COUNT, annotations.GPU_MILLI, annotations.GPU_MODEL)
+"""They say one thing together."""
+_HIGHEST_PRIORITY = 2**31 - 1
 # A million CPUs and a petabyte: more than a node has, and few enough that some of them can be added up.
 _FULL = (("cpu", 10**6 * 10**9), ("ephemeral-storage", 10**15 * 10**9), ("memory", 10**15 * 10**9))
 # The largest number in an annotation (milliseconds, watts, prices, grams): sums and products of such stay exact enough.
@@ -63,6 +61,36 @@ def annotation_field(key: str) -> str:
     return f"metadata.annotations[{key}]"
 
 
+def without_unreadable(
+    source: Annotated, read: Callable[[Annotated], Value], problems: tuple[str, ...] = ()
+) -> tuple[Value, str | None]:
+    """Convert a node or pod as if annotations that cannot be read were not there; say beside it what they are.
+
+    Annotations and labels with our prefix that mean nothing are named too.
+
+    Raises:
+        ObjectError: something else cannot be read.
+    """
+    try:
+        return read(source), "; ".join((*problems, *_unknown_keys(source))) or None
+    except ObjectError as error:
+        notes = source.metadata.annotations or {}
+        wrong = [name for name in notes if error.field == annotation_field(name)]
+        if not wrong:
+            raise
+        if wrong[0] in _GPU_REQUEST:
+            wrong.extend(_GPU_REQUEST)
+        kept = {name: text for name, text in notes.items() if name not in wrong}
+        metadata = msgspec.structs.replace(source.metadata, annotations=kept)
+        rest = msgspec.structs.replace(source, metadata=metadata)
+        return without_unreadable(rest, read, (*problems, str(error)))
+
+
+def _unknown_keys(source: wire.Node | wire.Pod) -> tuple[str, ...]:
+    keys = (*(source.metadata.annotations or ()), *(source.metadata.labels or ()))
+    return annotations.unknown_keys(keys, is_pod=isinstance(source, wire.Pod))
+
+
 def node(source: wire.Node, *, share: Share = _unshared) -> Node:
     """Convert a node; `share` may give back an equal value that is already in memory.
 
@@ -75,9 +103,12 @@ def node(source: wire.Node, *, share: Share = _unshared) -> Node:
     latency = read.number(notes, annotations.LATENCY_MS)
     cost = read.number(notes, annotations.COST_PER_HOUR)
     carbon = read.number(notes, annotations.CARBON_GRAMS_PER_KWH)
+    allocatable = share(read.resources("status.allocatable", source.status.allocatable))
+    power = _power(read, notes)
+    said = {CARBON: carbon, POWER: power, PRICE: cost}
     return Node(
         name=name,
-        allocatable=share(read.resources("status.allocatable", source.status.allocatable)),
+        allocatable=allocatable,
         capacity=share(read.resources("status.capacity", source.status.capacity)),
         labels=freeze(labels),
         annotations=freeze(notes),
@@ -87,9 +118,10 @@ def node(source: wire.Node, *, share: Share = _unshared) -> Node:
         gpu_count=read.whole(notes, annotations.GPU_COUNT, 0, MAX_DEVICES) or 0,
         gpu_model=notes.get(annotations.GPU_MODEL, labels.get(annotations.GPU_MODEL, "")),
         readings=NodeReadings(latency_ms=latency, zone_latency_ms=_zone_latency(read, notes)),
-        power=_power(read, notes),
-        cost_per_hour=_DEFAULT_NODE.cost_per_hour if cost is None else cost,
-        carbon_grams_per_kwh=_DEFAULT_NODE.carbon_grams_per_kwh if carbon is None else carbon,
+        power=assumed_power(allocatable) if power is None else power,
+        cost_per_hour=assumed_price(allocatable) if cost is None else cost,
+        carbon_grams_per_kwh=CARBON_GRAMS_PER_KWH if carbon is None else carbon,
+        assumed=tuple(kind for kind, value in said.items() if value is None),
     )
 
 
@@ -115,6 +147,7 @@ def pod(source: wire.Pod, *, is_incoming: bool = False, share: Share = _unshared
         annotations=share(freeze(notes)),
         gpu_devices=read.whole_list(notes, annotations.GPU_DEVICES),
         unmodelled=_unmodelled(spec),
+        created=moment(meta.creation_timestamp) or 0.0,
     )
 
 
@@ -126,7 +159,7 @@ def stand_in(source: wire.Pod) -> Pod:
         spec=PodSpec(meta.namespace or "default", freeze(meta.labels or {}), (Container(requests=_FULL),)),
         uid=meta.uid,
         bound_to=spec.node_name,
-        priority=spec.priority or 0,
+        priority=_HIGHEST_PRIORITY,  # nobody is evicted for a guess
         scheduler_name=spec.scheduler_name or "default-scheduler",
     )
 
@@ -165,11 +198,11 @@ def _pod_spec(read: "_Reader", source: wire.Pod, *, is_bound: bool) -> PodSpec:
             "spec.topologySpreadConstraints",
             lambda: tuple(selectors.spread_constraint(constraint, labels) for constraint in spread),
         ),
-        owner=_owner(meta),
+        owner=_owner(source),
         volumes=tuple(_volume(read, volume) for volume in spec.volumes or ()),
         gpu=_gpu(read, notes),
-        latency_soft_ms=read.number(notes, LATENCY_SOFT_ANNOTATION),
-        latency_hard_ms=read.number(notes, LATENCY_HARD_ANNOTATION),
+        latency_soft_ms=read.number(notes, *LATENCY_SOFT_ANNOTATIONS),
+        latency_hard_ms=read.number(notes, *LATENCY_HARD_ANNOTATIONS),
         is_terminating=meta.deletion_timestamp is not None,
     )
 
@@ -205,10 +238,12 @@ class _Reader:
         except selectors.SelectorError as error:
             raise self.refuse(field, str(error)) from error
 
-    def number(self, notes: Mapping[str, str], key: str) -> float | None:
-        text = notes.get(key)
-        if text is None:
+    def number(self, notes: Mapping[str, str], *keys: str) -> float | None:
+        """Read the first of these annotations that is there."""
+        key = next((key for key in keys if key in notes), None)
+        if key is None:
             return None
+        text = notes[key]
         try:
             # Python also reads `1_000` and the digits of other scripts; whoever writes those means something else.
             value = float(text if text.isascii() and "_" not in text else "nan")
@@ -302,11 +337,13 @@ def _resized(
     return tuple(sorted(most.items()))
 
 
-def _owner(meta: wire.ObjectMeta) -> Owner | None:
+def _owner(source: wire.Pod) -> Owner | None:
+    meta = source.metadata
     for reference in meta.owner_references or ():
         if reference.controller:
             return Owner(reference.api_version, reference.kind, reference.name)
-    return None
+    is_mirror = MIRROR_ANNOTATION in (meta.annotations or {})
+    return Owner(*MIRROR_OWNER, source.spec.node_name) if is_mirror else None
 
 
 def _volume(read: _Reader, source: dict[str, msgspec.Raw]) -> Volume:
@@ -316,11 +353,23 @@ def _volume(read: _Reader, source: dict[str, msgspec.Raw]) -> Volume:
     try:
         if kind == "persistentVolumeClaim":
             return Volume(kind, msgspec.json.decode(source[kind], type=wire.ClaimSource).claim_name)
+        if kind == "emptyDir" and kind in source:
+            return Volume(kind, msgspec.json.decode(source[kind], type=wire.EmptyDirSource).medium)
         if kind == "image":
             return Volume(kind, msgspec.json.decode(source[kind], type=wire.ImageSource).reference)
     except wire.UNREADABLE as error:
         raise read.refuse(f"spec.volumes.{kind}", str(error)) from error
     return Volume(kind)
+
+
+def moment(text: str | None) -> float | None:
+    """Return a moment in seconds since 1970; None where there is none that can be read."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
 
 
 def _gpu(read: _Reader, notes: Mapping[str, str]) -> GpuRequest | None:
@@ -339,10 +388,10 @@ def _gpu(read: _Reader, notes: Mapping[str, str]) -> GpuRequest | None:
     return GpuRequest(count or 1, milli or 1000, tuple(sorted(model for model in models.split("|") if model)))
 
 
-def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower:
+def _power(read: _Reader, notes: Mapping[str, str]) -> NodePower | None:
     text = notes.get(annotations.WATTS)
     if text is None:
-        return _DEFAULT_NODE.power
+        return None
     parts = text.split(",")
     if not 2 <= len(parts) <= _MOST_POINTS:
         raise read.refuse(

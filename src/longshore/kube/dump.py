@@ -1,5 +1,6 @@
 """A dump of a cluster (`kubectl get nodes,pods,… -A -o json`) to a `Snapshot`, whole or not at all."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
@@ -7,13 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from longshore.core.words.errors import InputError, ObjectError
+from longshore.core.words.labels import Labels
 from longshore.core.words.snapshot import Snapshot
-from longshore.kube import context, convert, wire
+from longshore.kube import annotations, context, convert, wire
 
 Value = TypeVar("Value")
 
 DUMP_COMMAND = (
-    "kubectl get nodes,pods,namespaces,services,replicationcontrollers,replicasets,statefulsets,pv,pvc -A -o json"
+    "kubectl get nodes,pods,namespaces,services,replicationcontrollers,replicasets,statefulsets,"
+    "pv,pvc,csinodes -A -o json"
 )
 """What makes a dump with all that scheduling reads."""
 NO_NODES = "no nodes in the dump"
@@ -21,6 +24,7 @@ NO_NODES = "no nodes in the dump"
 
 _HINT = "nothing was imported; correct the object or leave it out"
 _DEFAULT_NAMESPACE = "default"
+_YAML, _HEAD_BYTES = re.compile(rb"^(apiVersion|kind|items):", re.MULTILINE), 65_536
 # Pods in these phases hold nothing any more; upstream's scheduler does not see them either.
 _FINISHED = ("Succeeded", "Failed")
 
@@ -59,7 +63,8 @@ def split_dump(data: bytes, name: str = "the dump") -> list[msgspec.Raw]:
     except wire.UNREADABLE as error:
         source = "standard input" if name == "-" else name
         hint = f"make a dump with `{DUMP_COMMAND}`"
-        raise InputError(f"{source} is not a Kubernetes object in JSON: {error}", hint) from error
+        reason = "it is YAML" if _YAML.search(data[:_HEAD_BYTES]) else error
+        raise InputError(f"{source} is not a Kubernetes object in JSON: {reason}", hint) from error
 
 
 def _flatten(head: wire.Kind, raw: msgspec.Raw) -> Iterator[msgspec.Raw]:
@@ -118,7 +123,7 @@ def read_objects(items: Iterable[msgspec.Raw]) -> Import:
         _refuse_twins(snapshot)
     except ObjectError as error:
         raise ObjectError(error.kind, error.name, error.field, error.reason, error.hint or _HINT) from error
-    return Import(snapshot, dict(skipped), () if snapshot.nodes else (NO_NODES,))
+    return Import(snapshot, dict(skipped), (*(() if snapshot.nodes else (NO_NODES,)), *_slips(snapshot)))
 
 
 def names(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -138,6 +143,11 @@ def names(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 def _read_all(items: Iterable[msgspec.Raw]) -> tuple[dict[str, list[Any]], Counter[str]]:
     found: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
     skipped: Counter[str] = Counter()
+    shared: dict[Any, Any] = {}
+
+    def share(value: Any) -> Any:
+        return shared.setdefault(value, value)
+
     for position, raw in enumerate(items):
         head = _decode_head(raw, f"item {position}")
         if not _is_read(head):
@@ -153,7 +163,7 @@ def _read_all(items: Iterable[msgspec.Raw]) -> tuple[dict[str, list[Any]], Count
         if head.kind == "Pod" and source.status.phase in _FINISHED:
             skipped["Pod (finished)"] += 1
             continue
-        found[head.kind].append(reader.word(source, identity))
+        found[head.kind].append(reader.word(source, identity, share))
     return found, skipped
 
 
@@ -178,7 +188,21 @@ def _snapshot(found: dict[str, list[Any]]) -> Snapshot:
         controllers=tuple(found["ReplicaSet"] + found["ReplicationController"] + found["StatefulSet"]),
         volumes=tuple(found["PersistentVolume"]),
         claims=tuple(found["PersistentVolumeClaim"]),
+        volume_limits=tuple(limit for limits in found["CSINode"] for limit in limits),
     )
+
+
+def _slips(snapshot: Snapshot) -> Iterator[str]:
+    """Name annotations and labels that look like ours, with how many nodes or pods have them."""
+    of_nodes = (annotations.unknown_keys(_keys(node.annotations, node.labels), is_pod=False) for node in snapshot.nodes)
+    of_pods = (annotations.unknown_keys(_keys(pod.annotations, pod.spec.labels), is_pod=True) for pod in snapshot.pods)
+    for kind, all_found in (("node", of_nodes), ("pod", of_pods)):
+        for sentence, count in Counter(one for found in all_found for one in found).items():
+            yield f"{count} {kind}{'s' * (count > 1)}: {sentence}"
+
+
+def _keys(*pairs: Labels) -> Iterator[str]:
+    return (key for part in pairs for key, _ in part)
 
 
 def _refuse_twins(snapshot: Snapshot) -> None:
@@ -208,19 +232,25 @@ class _Kind(NamedTuple):
 
     api_version: str
     body: type[Any]
-    word: Callable[[Any, context.ObjectIdentity], Any]
+    word: Callable[[Any, context.ObjectIdentity, convert.Share], Any]
     is_namespaced: bool = True
+
+
+def _alone(read: Callable[[Any, context.ObjectIdentity], Any]) -> Callable[..., Any]:
+    """Read objects that have no part in common with others of their kind."""
+    return lambda source, identity, _share: read(source, identity)
 
 
 # Other groups have kinds of the same names (Knative's Service, Longhorn's Node): they mean something else.
 _KINDS: dict[str, _Kind] = {
-    "Node": _Kind("v1", wire.Node, lambda source, _: convert.node(source), is_namespaced=False),
-    "Pod": _Kind("v1", wire.Pod, lambda source, _: convert.pod(source)),
-    "Namespace": _Kind("v1", wire.Namespace, context.namespace, is_namespaced=False),
-    "Service": _Kind("v1", wire.Service, context.service),
-    "ReplicaSet": _Kind("apps/v1", wire.Workload, context.workload),
-    "StatefulSet": _Kind("apps/v1", wire.Workload, context.workload),
-    "ReplicationController": _Kind("v1", wire.ReplicationController, context.replication_controller),
-    "PersistentVolume": _Kind("v1", wire.PersistentVolume, context.volume, is_namespaced=False),
-    "PersistentVolumeClaim": _Kind("v1", wire.PersistentVolumeClaim, context.claim),
+    "Node": _Kind("v1", wire.Node, lambda source, _, share: convert.node(source, share=share), is_namespaced=False),
+    "Pod": _Kind("v1", wire.Pod, lambda source, _, share: convert.pod(source, share=share)),
+    "CSINode": _Kind("storage.k8s.io/v1", wire.CSINode, _alone(context.volume_limits), is_namespaced=False),
+    "Namespace": _Kind("v1", wire.Namespace, _alone(context.namespace), is_namespaced=False),
+    "Service": _Kind("v1", wire.Service, _alone(context.service)),
+    "ReplicaSet": _Kind("apps/v1", wire.Workload, _alone(context.workload)),
+    "StatefulSet": _Kind("apps/v1", wire.Workload, _alone(context.workload)),
+    "ReplicationController": _Kind("v1", wire.ReplicationController, _alone(context.replication_controller)),
+    "PersistentVolume": _Kind("v1", wire.PersistentVolume, _alone(context.volume), is_namespaced=False),
+    "PersistentVolumeClaim": _Kind("v1", wire.PersistentVolumeClaim, _alone(context.claim)),
 }

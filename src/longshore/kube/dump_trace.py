@@ -5,33 +5,52 @@ from dataclasses import replace
 
 from longshore.core.arrays.queries import HARD_AFFINITY_WEIGHT
 from longshore.core.words.pod import (
-    LATENCY_HARD_ANNOTATION,
-    LATENCY_SOFT_ANNOTATION,
+    LATENCY_HARD_ANNOTATIONS,
+    LATENCY_SOFT_ANNOTATIONS,
     Pod,
     Toleration,
     WeightedAffinityTerm,
 )
+from longshore.core.words.snapshot import Snapshot
 from longshore.core.words.trace import Create, Trace
 from longshore.kube.dump import Import
 
 BOUND_TIME, WAITING_TIME = 0.0, 1.0
 END_TIME = 3601.0
 """An hour with the waiting pods in place: enough for means over time to speak of them."""
-_PLACING_ANNOTATIONS = frozenset({LATENCY_SOFT_ANNOTATION, LATENCY_HARD_ANNOTATION})
+_PLACING_ANNOTATIONS = frozenset({*LATENCY_SOFT_ANNOTATIONS, *LATENCY_HARD_ANNOTATIONS})
 
 
-def trace_from_dump(imported: Import, left_out: Collection[str] = ()) -> Trace:
+def left_out(snapshot: Snapshot, unsupported: Collection[str] = ()) -> dict[str, str]:
+    """Return the pods (`namespace/name`) that a trace cannot have, each with the reason.
+
+    Pods on nodes that the dump does not have are in no snapshot's arrays; gated ones and those being deleted no
+    scheduler may place; `unsupported` names those that need what the simulator does not model.
+    """
+    names = {node.name for node in snapshot.nodes}
+    found = {}
+    for pod in snapshot.pods:
+        reasons = {
+            "its node is not in the dump": bool(pod.bound_to) and pod.bound_to not in names,
+            "it is gated": not pod.bound_to and bool(pod.scheduling_gates),
+            "it is being deleted": not pod.bound_to and pod.spec.is_terminating,
+            "it needs what longshore does not model": not pod.bound_to and pod.key in unsupported,
+        }
+        if any(reasons.values()):
+            found[pod.key] = next(reason for reason, holds in reasons.items() if holds)
+    return found
+
+
+def trace_from_dump(imported: Import, unsupported: Collection[str] = ()) -> Trace:
     """Make a trace: bound pods at time 0, each with its node as the only choice; waiting pods at time 1, by priority.
 
-    Pods on nodes that the dump does not have are left out, as in every snapshot. Waiting pods that are gated or being
-    deleted are left out too: no scheduler may place them; `left_out` names others (`namespace/name`) that must not be.
-    Nothing ends by itself; add lifetimes or deletions for that.
+    Without those of `left_out`. Nothing ends by itself; add lifetimes or deletions for that.
     """
     snapshot = imported.snapshot
-    names = {node.name for node in snapshot.nodes}
-    bound = [_settled(pod) for pod in snapshot.pods if pod.bound_to in names]
-    waiting = [pod for pod in snapshot.pending if not pod.scheduling_gates and not pod.spec.is_terminating]
-    waiting = [pod for pod in waiting if pod.key not in left_out]
+    without = left_out(snapshot, unsupported)
+    kept = [pod for pod in snapshot.pods if pod.key not in without]
+    bound = [_settled(pod) for pod in kept if pod.bound_to]
+    waiting = [pod for pod in kept if not pod.bound_to]
     # Python's sort is stable: among equals the dump's order counts, as in upstream's queue the time of arrival does.
     waiting.sort(key=lambda pod: -pod.priority)
     return Trace(

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 
 from longshore.core.words.errors import InputError
 
-# As client-go: a mounted token is renewed long before it ends, so a minute's age does no harm.
-_TOKEN_FILE_SECONDS = 60.0
+# As client-go: what is mounted is renewed long before it ends, so a minute's age does no harm.
+_FILE_SECONDS = 60.0
 
 
 class Certificate(NamedTuple):
@@ -54,38 +54,89 @@ class FixedCredentials:
         """There are no others."""
 
 
-class TokenFile:
-    """A token in a file that somebody renews, as the kubelet does for a pod; read again every minute."""
+class FileCredentials:
+    """A token, or a certificate and its key, in files that somebody renews; they are read again every minute."""
 
-    def __init__(self, path: Path, certificate: Certificate | None = None, now: Callable[[], float] = time.monotonic):
-        self.path = path
-        self._certificate = certificate
+    def __init__(
+        self,
+        token: Path | str | None = None,
+        certificate: Path | bytes | None = None,
+        key: Path | bytes | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ):
+        """Take where things are; text and bytes are the things themselves."""
+        self._token, self._certificate, self._key = token, certificate, key
         self._now = now
         self._read_at = float("-inf")
-        self._credentials = Credentials(None, certificate)
+        self._credentials: Credentials | None = None
 
     async def current(self) -> Credentials:
-        """Return the token; the last one that could be read if the file is away for a moment.
+        """Return what the files hold; the last that was good, if they are away for a moment or half renewed.
 
         Raises:
-            InputError: the file could never be read, or is empty.
+            InputError: they could never be read, or the token is empty.
         """
-        if self._now() - self._read_at < _TOKEN_FILE_SECONDS:
+        if self._credentials is not None and self._now() - self._read_at < _FILE_SECONDS:
             return self._credentials
         try:
-            token = self.path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            if self._credentials.token is None:
-                raise InputError(f"the token file `{self.path}` cannot be read: {error}") from error
+            found = Credentials(self._read_token(), self._read_certificate())
+        except InputError:
+            if self._credentials is None:
+                raise
             return self._credentials
-        if not token:
-            raise InputError(f"the token file `{self.path}` is empty, expected a token")
-        self._credentials, self._read_at = Credentials(token, self._certificate), self._now()
-        return self._credentials
+        self._credentials, self._read_at = found, self._now()
+        return found
 
     def forget(self) -> None:
-        """Read the file again next time."""
+        """Read the files again next time."""
         self._read_at = float("-inf")
+
+    def _read_token(self) -> str | None:
+        if not isinstance(self._token, Path):
+            return self._token
+        try:
+            token = self._token.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"the token file `{self._token}` cannot be read: {error}") from error
+        if not token:
+            raise InputError(f"the token file `{self._token}` is empty, expected a token")
+        return token
+
+    def _read_certificate(self) -> Certificate | None:
+        if self._certificate is None or self._key is None:
+            return None
+        found = Certificate(_content(self._certificate), _content(self._key))
+        if self._credentials is None or found != self._credentials.certificate:
+            # Who renews them writes one file after the other: a pair that does not match is half of the new one.
+            files = [f"`{each}`" for each in (self._certificate, self._key) if isinstance(each, Path)]
+            show_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), found, " and ".join(files))
+        return found
+
+
+def _content(source: Path | bytes) -> bytes:
+    if isinstance(source, bytes):
+        return source
+    try:
+        return source.read_bytes()
+    except OSError as error:
+        raise InputError(f"`{source}` cannot be read: {error.strerror or error}") from error
+
+
+def show_certificate(context: ssl.SSLContext, certificate: Certificate, source: str) -> None:
+    """Have connections show a certificate: a client's or a server's.
+
+    Raises:
+        InputError: it cannot be read, or the key is another's.
+    """
+    # Python's ssl reads a key only from a file; this one is for our eyes alone and gone at once.
+    with tempfile.NamedTemporaryFile(prefix="longshore-") as file:
+        file.write(certificate.certificate + b"\n" + certificate.key)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name, password=lambda: b"")
+        except (ssl.SSLError, OSError, ValueError) as error:
+            hint = "expected PEM, and a key without a password that belongs to the certificate"
+            raise InputError(f"the certificate of {source} cannot be used: {error}", hint) from error
 
 
 def _no_credentials() -> CredentialSource:
@@ -120,16 +171,5 @@ class Identity:
         # Authorities of private clusters are often made without the extensions that strict checking asks for.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if certificate is not None:
-            self._load(context, certificate)
+            show_certificate(context, certificate, self.source)
         return context
-
-    def _load(self, context: ssl.SSLContext, certificate: Certificate) -> None:
-        # Python's ssl reads a key only from a file; this one is for our eyes alone and gone at once.
-        with tempfile.NamedTemporaryFile(prefix="longshore-") as file:
-            file.write(certificate.certificate + b"\n" + certificate.key)
-            file.flush()
-            try:
-                context.load_cert_chain(file.name, password=lambda: b"")
-            except (ssl.SSLError, OSError, ValueError) as error:
-                hint = "expected PEM, and a key without a password that belongs to the certificate"
-                raise InputError(f"the client certificate of {self.source} cannot be used: {error}", hint) from error

@@ -89,6 +89,8 @@ class LeaderElection:
         self._wall = wall
         self._observed = _Record()
         self._observed_at = float("-inf")
+        self._unanswered: dict[str, float] = {}
+        """Writes of ours of which nobody knows whether they took effect: their renewal time and when they were sent."""
 
     @property
     def holder(self) -> str:
@@ -200,7 +202,7 @@ class LeaderElection:
             self._observe(await self._client.request("GET", self._path, timeout_seconds=timeout_seconds))
         except errors.NotFound:
             lease = self._lease(wanted, {"name": self._meta["name"], "namespace": self._meta["namespace"]})
-            sent = self._monotonic()
+            sent = self._sending(now)
             body = await self._client.request("POST", self._collection, body=lease, timeout_seconds=timeout_seconds)
             self._observe(body, sent)
             return True
@@ -215,8 +217,15 @@ class LeaderElection:
 
     async def _update(self, record: _Record, timeout_seconds: float) -> None:
         # With the version that we saw: if another candidate was faster, this is a conflict.
-        lease, sent = self._lease(record, self._meta), self._monotonic()
+        lease, sent = self._lease(record, self._meta), self._sending(record.renewed)
         self._observe(await self._client.request("PUT", self._path, body=lease, timeout_seconds=timeout_seconds), sent)
+
+    def _sending(self, renewed: str) -> float:
+        """Take note of a write that is about to be sent; return the moment. Those that have run out are forgotten."""
+        now = self._monotonic()
+        self._unanswered = {key: at for key, at in self._unanswered.items() if at + self._lease_seconds > now}
+        self._unanswered[renewed] = now
+        return now
 
     def _lease(self, record: _Record, meta: dict[str, Any]) -> dict[str, Any]:
         spec = {
@@ -229,7 +238,11 @@ class LeaderElection:
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
 
     def _observe(self, body: bytes, written_at: float | None = None) -> None:
-        """Take over what the lease says; our own time runs from when we sent it, that of others from when we see it."""
+        """Take over what the lease says; our own time runs from when we sent it, that of others from when we see it.
+
+        That is so too where we only read that a write of ours has arrived whose answer was lost: others may have seen
+        it long before.
+        """
         try:
             lease = msgspec.json.decode(body, type=_Lease)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -244,6 +257,10 @@ class LeaderElection:
         )
         kept = ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")
         self._meta = {key: value for key, value in lease.metadata.items() if key in kept}
+        if written_at is not None:
+            self._unanswered.clear()
+        elif found.holder == self.identity:
+            written_at = self._unanswered.get(found.renewed, float("-inf"))
         if found != self._observed:
             self._observed, self._observed_at = found, self._monotonic() if written_at is None else written_at
 

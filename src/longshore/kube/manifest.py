@@ -5,15 +5,15 @@ volumes' data) gets a stand-in that means the same to a scheduler. Annotations f
 them: a text that says the same is kept as it is. Readings other than latency have no place in a manifest.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from longshore.core.words.labels import Labels
-from longshore.core.words.node import Node
+from longshore.core.words.node import CARBON, POWER, PRICE, Node
 from longshore.core.words.pod import (
     ANY_IP,
-    LATENCY_HARD_ANNOTATION,
-    LATENCY_SOFT_ANNOTATION,
+    LATENCY_HARD_ANNOTATIONS,
+    LATENCY_SOFT_ANNOTATIONS,
     Container,
     HostPort,
     Pod,
@@ -25,7 +25,6 @@ from longshore.core.words.snapshot import Controller, Namespace, PersistentVolum
 from longshore.kube import annotations, manifest_selectors, wire
 
 Manifest = dict[str, Any]
-_DEFAULT_NODE = Node("")
 _BINARY_SUFFIXES = (("Ei", 2**60), ("Pi", 2**50), ("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 # When a pod that is being deleted was deleted is not kept; that it was, is.
 _SOME_TIME = "1970-01-01T00:00:00Z"
@@ -85,8 +84,8 @@ def controller(word: Controller) -> Manifest:
 
 
 def volume(word: PersistentVolume) -> Manifest:
-    """Write a persistent volume; of its driver only is kept that it has one."""
-    spec: Manifest = {"csi": {}} if word.is_csi else {}
+    """Write a persistent volume; of its driver the name is kept."""
+    spec: Manifest = {"csi": {"driver": word.csi_driver} if word.csi_driver else {}} if word.is_csi else {}
     if word.node_affinity is not None:
         spec["nodeAffinity"] = {"required": manifest_selectors.node_terms(word.node_affinity)}
     return _object("v1", "PersistentVolume", "", word.name, spec, labels=word.labels)
@@ -185,8 +184,8 @@ def _port(port: HostPort) -> Manifest:
 
 
 def _volume(position: int, held: Volume) -> Manifest:
-    names = {"persistentVolumeClaim": "claimName", "image": "reference"}
-    source = {names[held.source]: held.name} if held.source in names else {}
+    names = {"persistentVolumeClaim": "claimName", "image": "reference", "emptyDir": "medium"}
+    source = {names[held.source]: held.name} if held.source in names and held.name else {}
     return {"name": f"volume-{position}", held.source: source}
 
 
@@ -196,8 +195,8 @@ def _resources(amounts: ResourceNanos) -> dict[str, str]:
 
 def _pod_annotations(word: Pod) -> dict[str, str]:
     spec, notes = word.spec, dict(word.annotations)
-    _keep(notes, LATENCY_SOFT_ANNOTATION, spec.latency_soft_ms, float, _number)
-    _keep(notes, LATENCY_HARD_ANNOTATION, spec.latency_hard_ms, float, _number)
+    _keep_limit(notes, LATENCY_SOFT_ANNOTATIONS, spec.latency_soft_ms)
+    _keep_limit(notes, LATENCY_HARD_ANNOTATIONS, spec.latency_hard_ms)
     gpu = spec.gpu
     # Either of the two makes a request for GPUs, and each has a default where only the other is given.
     _keep(notes, annotations.GPU_MILLI, gpu and gpu.milli, int, str, 1000 if gpu else None)
@@ -210,23 +209,22 @@ def _pod_annotations(word: Pod) -> dict[str, str]:
 
 def _node_annotations(word: Node) -> dict[str, str]:
     notes, labels = dict(word.annotations), dict(word.labels)
-    default = _DEFAULT_NODE
     _keep(notes, annotations.LATENCY_MS, word.readings.latency_ms, float, _number)
     zones = word.readings.zone_latency_ms
     _keep(notes, annotations.ZONE_LATENCY_MS, zones, _read_zone_latency, _write_zone_latency, ())
-    _keep(notes, annotations.GPU_COUNT, word.gpu_count, int, str, default.gpu_count)
+    _keep(notes, annotations.GPU_COUNT, word.gpu_count, int, str, 0)
     _keep(notes, annotations.GPU_MODEL, word.gpu_model, str, str, labels.get(annotations.GPU_MODEL, ""))
     _keep(
         notes,
         annotations.WATTS,
-        word.power.watts_at_load,
+        None if POWER in word.assumed else word.power.watts_at_load,
         lambda text: tuple(float(part) for part in text.split(",")),
         lambda curve: ",".join(map(_number, curve)),
-        default.power.watts_at_load,
     )
-    _keep(notes, annotations.COST_PER_HOUR, word.cost_per_hour, float, _number, default.cost_per_hour)
-    carbon, default_carbon = word.carbon_grams_per_kwh, default.carbon_grams_per_kwh
-    _keep(notes, annotations.CARBON_GRAMS_PER_KWH, carbon, float, _number, default_carbon)
+    cost = None if PRICE in word.assumed else word.cost_per_hour
+    _keep(notes, annotations.COST_PER_HOUR, cost, float, _number)
+    carbon = None if CARBON in word.assumed else word.carbon_grams_per_kwh
+    _keep(notes, annotations.CARBON_GRAMS_PER_KWH, carbon, float, _number)
     return notes
 
 
@@ -249,6 +247,13 @@ def _keep(
         del notes[key]
     if value != default:
         notes[key] = write(value)
+
+
+def _keep_limit(notes: dict[str, str], names: Sequence[str], limit_ms: float | None) -> None:
+    """Say a limit by the name that it has been said by."""
+    _keep(notes, next((name for name in names if name in notes), names[0]), limit_ms, float, _number)
+    if limit_ms is None:
+        notes.pop(names[1], None)  # it would count now
 
 
 def _number(value: float) -> str:

@@ -124,6 +124,7 @@ class Reflector:
         self._now = now
         self._version: str | None = None
         self._heard_at = now()
+        self._was_away = False
         self._failures = 0
         self._failed_at = float("-inf")
         self._last_error: LongshoreError | None = None
@@ -149,11 +150,14 @@ class Reflector:
                     raise
                 await self._back_off(error)
             except (errors.ApiError, BrokenStreamError) as error:
+                self._was_away = self._was_away or isinstance(error, errors.Unreachable)
                 if not _can_resume(error):
                     self._version = None
                 await self._back_off(error)
 
     async def _list_and_watch(self) -> None:
+        if self._version is not None and self._was_away:
+            await self._check_version(self._version)
         if self._version is None and not self._lists_by_stream:
             await self._list()
         began, is_list = self._now(), self._version is None
@@ -168,17 +172,30 @@ class Reflector:
         if num_lines == 0 and self._now() - began < _SHORT_WATCH_SECONDS:
             raise errors.Unreachable(f"the watch of {self.resource.name} ended at once and without an event")
 
+    async def _check_version(self, version: str) -> None:
+        """Start anew if the store was set back while the server was away: a watch from our version would be silent."""
+        page = await self._page({"limit": "1"})
+        self._was_away = False
+        if _is_older(page.metadata.resource_version, version):
+            _log.warning(
+                "resource=%s: its versions went back to %s", self.resource.name, page.metadata.resource_version
+            )
+            self._version = None
+
+    async def _page(self, query: dict[str, str]) -> _Page[Any]:
+        if self.resource.field_selector:
+            query = {**query, "fieldSelector": self.resource.field_selector}
+        path = self.resource.path
+        body = await self._client.request("GET", path, query=query, timeout_seconds=LIST_TIMEOUT_SECONDS)
+        self._heard_at = self._now()
+        return self._read_page(body)
+
     async def _list(self) -> None:
         """Read the list page by page; all pages are of one moment."""
         self._deliver(WatchBatch(self.resource, Stage.LIST_BEGINS))
         query = {"limit": str(self._page_size)}
-        if self.resource.field_selector:
-            query["fieldSelector"] = self.resource.field_selector
         while True:
-            path = self.resource.path
-            body = await self._client.request("GET", path, query=query, timeout_seconds=LIST_TIMEOUT_SECONDS)
-            self._heard_at = self._now()
-            page = self._read_page(body)
+            page = await self._page(query)
             self._deliver(WatchBatch(self.resource, Stage.LIST, [Event("ADDED", item) for item in page.items or ()]))
             if not page.metadata.continue_:
                 break
@@ -262,7 +279,7 @@ class Reflector:
         raise BrokenStreamError(f"the versions of {self.resource.name} went back to {version}")
 
     def _end_list(self, version: str) -> None:
-        self._version = version
+        self._version, self._was_away = version, False
         self._deliver(WatchBatch(self.resource, Stage.LIST_ENDS, resource_version=version))
         self.synced.set()
 

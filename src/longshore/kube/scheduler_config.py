@@ -20,18 +20,20 @@ API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_PROFILE = "default-scheduler"
 DEFAULT_QUEUE_SORT = "PrioritySort"
-STOCK_SCORES = (
-    "TaintToleration",
-    "NodeAffinity",
-    "NodeResourcesFit",
-    "VolumeBinding",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "DynamicResources",
-    "NodeResourcesBalancedAllocation",
-    "ImageLocality",
-)
-"""Upstream's plugins that score in the default profile."""
+STOCK_SCORES = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+    "NodeResourcesBalancedAllocation": 1,
+    "ImageLocality": 1,
+}
+"""Upstream's plugins that score in the default profile, with their weights."""
+_MOST_SCORE = 100
+"""Of a plugin; the node that Longshore chooses is one point ahead of every other."""
 NEEDS_POINTS = ("preFilter", "filter", "reserve", "bind")
 """Where the plugin looks at what pods ask for by longshore's own annotations."""
 BINDER = "DefaultBinder"
@@ -184,13 +186,12 @@ def _shape(content: Any, fields: Any, path: str) -> Iterator[Finding]:
 
 
 def _profiles(content: Mapping[str, Any]) -> Iterator[Finding]:
-    common = content.get("percentageOfNodesToScore")
-    yield from _percentage("percentageOfNodesToScore", common)
+    yield from _percentage("percentageOfNodesToScore", content.get("percentageOfNodesToScore"))
     profiles = content.get("profiles") or []
     yield from _names(profiles)
     yield from _queue_sorts(profiles)
     for number, profile in enumerate(profiles):
-        yield from _profile(profile or {}, f"profiles[{number}]", common)
+        yield from _profile(profile or {}, f"profiles[{number}]")
     if not any(_is_named(profile or {}) for profile in profiles):
         yield Finding("warning", "profiles", f"no profile enables the plugin {PLUGIN}", "see scheduler/config/*.yaml")
 
@@ -234,9 +235,8 @@ def _queue_sorts(profiles: list[Any]) -> Iterator[Finding]:
                 yield Finding("error", f"profiles[{number}].pluginConfig", message)
 
 
-def _profile(profile: Mapping[str, Any], path: str, common_percentage: Any) -> Iterator[Finding]:
-    percentage = profile.get("percentageOfNodesToScore")
-    yield from _percentage(f"{path}.percentageOfNodesToScore", percentage)
+def _profile(profile: Mapping[str, Any], path: str) -> Iterator[Finding]:
+    yield from _percentage(f"{path}.percentageOfNodesToScore", profile.get("percentageOfNodesToScore"))
     yield from _plugin_names(profile, path)
     names = [each.get("name") for each in profile.get("pluginConfig") or [] if each]
     for name, count in Counter(names).items():
@@ -256,11 +256,6 @@ def _profile(profile: Mapping[str, Any], path: str, common_percentage: Any) -> I
     if is_shadow and not arguments[PLUGIN].get("decisionLog"):
         message = "shadow without a `decisionLog`: nothing shows what the policy would have done"
         yield Finding("warning", f"{path}.pluginConfig", message)
-    effective = common_percentage if percentage is None else percentage
-    if effective != 100:
-        seen = "a sample of the nodes, as kube-scheduler does by default" if not effective else f"{effective} %"
-        message = f"{PLUGIN} ranks {seen}; a better node may not be looked at"
-        yield Finding("warning", f"{path}.percentageOfNodesToScore", message, "write `percentageOfNodesToScore: 100`")
 
 
 def _plugin_arguments(arguments: Mapping[str, Any], names: list[Any], path: str) -> Iterator[Finding]:
@@ -276,22 +271,24 @@ def _plugin_arguments(arguments: Mapping[str, Any], names: list[Any], path: str)
 
 
 def _scores(profile: Mapping[str, Any], path: str, is_shadow: bool) -> Iterator[Finding]:
-    """Check that Longshore ranks, and alone; in shadow that somebody else does."""
-    has_all = PLUGIN in _named(profile, "multiPoint", "enabled")
-    scoring = _score_plugins(profile)
-    for point in ("preScore", "score"):
-        if not has_all and PLUGIN not in _named(profile, point, "enabled"):
-            does = "it would never rank anything" if point == "preScore" else "its ranking would not be used"
-            yield Finding("error", f"{path}.plugins.{point}", f"{PLUGIN} is not enabled here: {does}")
-    others = [name for name in scoring if name != PLUGIN]
-    if is_shadow and not others:
-        message = "in shadow every node gets the same score, and no other plugin scores: pods go anywhere"
-        yield Finding("error", f"{path}.plugins.score", message, "leave upstream's score plugins on")
-    if not is_shadow and others:
-        named = ", ".join(others)
-        message = f"{named} still score{'s' if len(others) == 1 else ''} beside {PLUGIN}, so that it does not decide"
-        hint = 'add `disabled: [{name: "*"}]`; when it falls back, the plugin runs them itself'
-        yield Finding("warning", f"{path}.plugins.score", message, hint)
+    """Check that Longshore ranks with a weight that decides, and that others do where it does not."""
+    place = f"{path}.plugins.score"
+    weights = _score_weights(profile)
+    if PLUGIN not in {*_named(profile, "multiPoint", "enabled"), *_named(profile, "preScore", "enabled")}:
+        yield Finding(
+            "error", f"{path}.plugins.preScore", f"{PLUGIN} is not enabled here: it would never rank anything"
+        )
+    if not is_shadow and PLUGIN not in weights:
+        yield Finding("error", place, f"{PLUGIN} is not enabled here: its ranking would not be used")
+    others = {name: weight for name, weight in weights.items() if name != PLUGIN}
+    if is_shadow:
+        return
+    if not others:
+        message = f"no plugin but {PLUGIN} scores: nothing is left to rank whenever the policy does not"
+        yield Finding("error", place, message, "leave upstream's score plugins enabled")
+    elif weights.get(PLUGIN, 0) <= (least := _MOST_SCORE * sum(others.values())):
+        message = f"the weight of {PLUGIN} is {weights.get(PLUGIN, 0)}: it is one voice among {len(others)} others"
+        yield Finding("warning", place, message, f"a weight above {least} lets it decide alone, and the others rest")
 
 
 def _needs(profile: Mapping[str, Any], path: str) -> Iterator[Finding]:
@@ -310,14 +307,24 @@ def _needs(profile: Mapping[str, Any], path: str) -> Iterator[Finding]:
         yield Finding("warning", f"{path}.plugins.bind", message, hint)
 
 
-def _score_plugins(profile: Mapping[str, Any]) -> list[str]:
-    """Return the plugins that score, by upstream's rule: `*` at a point keeps multiPoint's from coming back there."""
-    enabled, disabled = (_named(profile, "score", which) for which in ("enabled", "disabled"))
-    everywhere, nowhere = (_named(profile, "multiPoint", which) for which in ("enabled", "disabled"))
-    stock = [] if "*" in nowhere else [name for name in STOCK_SCORES if name not in nowhere]
+def _score_weights(profile: Mapping[str, Any]) -> dict[str, int]:
+    """Return the plugins that score, with their weights, by upstream's rule: `*` at a point keeps multiPoint's from
+    coming back there, and a weight of 0 is 1."""
+    enabled, everywhere = (_weights(profile, point) for point in ("score", "multiPoint"))
+    disabled, nowhere = (_named(profile, point, "disabled") for point in ("score", "multiPoint"))
+    stock = {} if "*" in nowhere else {name: weight for name, weight in STOCK_SCORES.items() if name not in nowhere}
     known = (*STOCK_SCORES, PLUGIN)
-    implied = [name for name in dict.fromkeys((*stock, *everywhere)) if name in known and name not in disabled]
-    return list(dict.fromkeys((*enabled, *([] if "*" in disabled else implied))))
+    implied = {name: weight for name, weight in (stock | everywhere).items() if name in known and name not in disabled}
+    return ({} if "*" in disabled else implied) | enabled
+
+
+def _weights(profile: Mapping[str, Any], point: str) -> dict[str, int]:
+    plugin_set = (profile.get("plugins") or {}).get(point) or {}
+    found = {}
+    for each in plugin_set.get("enabled") or []:
+        weight = (each or {}).get("weight")
+        found[str((each or {}).get("name", ""))] = weight if isinstance(weight, int) and weight > 0 else 1
+    return found
 
 
 def _plugin_names(profile: Mapping[str, Any], path: str) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from longshore.core.words.errors import nearest_name
+from longshore.core.words.errors import QuantityError, nearest_name
+from longshore.core.words.quantity import parse_nanos
 
 MOST_DEADLINE_SECONDS = 5
 _URL_EXAMPLE = "https://models.example/models/el-rl/live/"
@@ -49,7 +50,17 @@ def argument_problems(arguments: Any) -> list[ArgumentProblem]:
     if not arguments.get("modelPath") and not registry:
         message = "missing: the folder of the bundle that is to rank nodes, or `registry` with its address"
         problems.append(ArgumentProblem("modelPath", message, "such as `modelPath: /var/lib/longshore/model`"))
-    return [*problems, *_check_registry(registry, arguments)]
+    return [*problems, *_check_registry(registry, arguments), *_check_decision_log(arguments)]
+
+
+def _check_decision_log(arguments: Mapping[str, Any]) -> Iterator[ArgumentProblem]:
+    address = str(arguments.get("decisionLog") or "")
+    for field in ("decisionLogTokenFile", "decisionLogCAFile"):
+        if arguments.get(field) and not address.startswith(("http://", "https://")):
+            yield ArgumentProblem(field, f"got {_shown(arguments[field])}, expected nothing: decisionLog is no address")
+    if arguments.get("decisionLogTokenFile") and _is_plain_to_others(address):
+        message = "expected nothing with http to another machine: anybody between could read the token"
+        yield ArgumentProblem("decisionLogTokenFile", message, "give decisionLog an https address")
 
 
 def _check_registry(registry: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[ArgumentProblem]:
@@ -62,8 +73,8 @@ def _check_registry(registry: Mapping[str, Any], arguments: Mapping[str, Any]) -
     if url and not cache:
         message = "missing: where the last good bundle is kept for the next start"
         yield ArgumentProblem("registry.cacheFolder", message, "such as `cacheFolder: /var/lib/longshore/cache`")
-    is_plain = isinstance(url, str) and url.startswith("http://") and _registry_url(url) is None
-    if is_plain and not registry.get("allowPlainHTTP") and not _is_loopback(urlsplit(str(url)).hostname or ""):
+    is_plain = _registry_url(url) is None and _is_plain_to_others(str(url))
+    if is_plain and not registry.get("allowPlainHTTP"):
         message = f"got {_shown(url)}, expected https, or allowPlainHTTP: true"
         hint = "http to another machine lets anybody between change the bundle"
         yield ArgumentProblem("registry.url", message, hint)
@@ -81,7 +92,9 @@ def _check_fields(given: Mapping[str, Any], fields: Mapping[str, Any], above: st
     for name, value in given.items():
         field = f"{above}{name}"
         check = fields.get(name)
-        if check is None:
+        if field in GONE:
+            yield ArgumentProblem(field, "no such argument any more", GONE[field])
+        elif check is None:
             nearest = nearest_name(str(name), fields)
             known = f"did you mean `{above}{nearest}`?" if nearest else f"known are: {', '.join(fields)}"
             yield ArgumentProblem(field, "no such field", known)
@@ -119,6 +132,10 @@ def _number(least: float, most: float) -> Check:
     return check
 
 
+def _one_of(*choices: str) -> Check:
+    return lambda value: None if value in choices else " or ".join(choices)
+
+
 def _count(value: Any) -> str | None:
     return None if isinstance(value, int) and not isinstance(value, bool) and value >= 1 else "1 or more"
 
@@ -135,6 +152,14 @@ def _duration(least_seconds: float = 0, most_seconds: float | None = None) -> Ch
         return f"a duration {least}" + (f" and at most {most_seconds:g}s" if most_seconds is not None else "")
 
     return check
+
+
+def _amount(value: Any) -> str | None:
+    expected = "an amount above 0, such as 256Mi"
+    try:
+        return None if not isinstance(value, bool) and parse_nanos(str(value)) > 0 else expected
+    except QuantityError:
+        return expected
 
 
 def _destination(value: Any) -> str | None:
@@ -161,6 +186,18 @@ def _is_loopback(host: str) -> bool:
     return False
 
 
+def _is_plain_to_others(url: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return url.startswith("http://") and not _is_loopback(urlsplit(url).hostname or "")
+    return False
+
+
+def _digests(value: Any) -> str | None:
+    digests = value if isinstance(value, list) else [None]
+    is_right = all(re.fullmatch(r"sha256:[0-9a-f]{64}", str(digest)) for digest in digests)
+    return None if is_right else "a list of `sha256:` and 64 hexadecimal digits, each that of a policy.json"
+
+
 def _preference(value: Any) -> str | None:
     """Check the numbers alone: which terms there are is the bundle's to say."""
     is_weights = isinstance(value, dict) and all(
@@ -172,18 +209,17 @@ def _preference(value: Any) -> str | None:
     return None if not value or sum(value.values()) > 0 else "at least one weight above 0"
 
 
-def _plugin_config(value: Any) -> str | None:
-    """Check the shape alone: what upstream's plugins take is upstream's to say."""
-    is_list = isinstance(value, list) and all(
-        isinstance(one, dict) and isinstance(one.get("name"), str) and one.keys() <= {"name", "args"} for one in value
-    )
-    return None if is_list else "a list of `name` and `args`, as `pluginConfig`"
-
+GONE = {
+    "mixWeight": "give Longshore a smaller weight in the profile's `plugins.score`",
+    "stockPluginConfig": "give upstream's plugins their arguments in the profile's `pluginConfig`",
+}
+"""Arguments of earlier releases, with what to do instead."""
 
 FIELDS: dict[str, Any] = {
     "apiVersion": _text,
     "kind": _text,
     "modelPath": _absolute_path,
+    "modelDigests": _digests,
     "registry": {
         "url": _registry_url,
         "cacheFolder": _absolute_path,
@@ -194,15 +230,19 @@ FIELDS: dict[str, Any] = {
     },
     "preference": _preference,
     "deadline": _duration(most_seconds=MOST_DEADLINE_SECONDS),
-    "mixWeight": _number(0, 1),
     "shadow": _bool,
     "readingsFile": _text,
     "readingsMaxAge": _duration(),
+    "onMissingReadings": _one_of("place", "wait"),
     "envelopeTolerance": _number(0, 1),
     "decisionLog": _destination,
+    "decisionLogMaxSize": _amount,
+    "decisionLogTokenFile": _absolute_path,
+    "decisionLogCAFile": _absolute_path,
+    "memoryLimit": _amount,
+    "stateFolder": _absolute_path,
     "circuit": {"failures": _count, "openFor": _duration()},
     "eventInterval": _duration(least_seconds=1),
-    "stockPluginConfig": _plugin_config,
 }
 """Every argument with its check, as in the Go struct."""
 

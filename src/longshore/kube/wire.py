@@ -183,6 +183,12 @@ class ClaimSource(Wire, frozen=True):
     claim_name: str = ""
 
 
+class EmptyDirSource(Wire, frozen=True):
+    """A volume that lives as long as its pod."""
+
+    medium: str = ""
+
+
 class ImageSource(Wire, frozen=True):
     """A volume's image."""
 
@@ -361,11 +367,20 @@ class PersistentVolumeSpec(Wire, frozen=True):
     vsphere_volume: dict[str, msgspec.Raw] | None = None
 
     @property
-    def is_csi(self) -> bool:
-        """A driver attaches it."""
-        migrated = (self.aws_elastic_block_store, self.azure_disk, self.azure_file, self.cinder)
-        others = (self.gce_persistent_disk, self.portworx_volume, self.vsphere_volume)
-        return any(source is not None for source in (self.csi, *migrated, *others))
+    def csi_driver(self) -> str | None:
+        """The driver that attaches it, empty where it has no name; None = no driver does."""
+        if self.csi is not None:
+            return msgspec.json.decode(self.csi["driver"], type=str) if "driver" in self.csi else ""
+        migrated = {
+            "ebs.csi.aws.com": self.aws_elastic_block_store,
+            "disk.csi.azure.com": self.azure_disk,
+            "file.csi.azure.com": self.azure_file,
+            "cinder.csi.openstack.org": self.cinder,
+            "pd.csi.storage.gke.io": self.gce_persistent_disk,
+            "pxd.portworx.com": self.portworx_volume,
+            "csi.vsphere.vmware.com": self.vsphere_volume,
+        }
+        return next((driver for driver, source in migrated.items() if source is not None), None)
 
 
 class PersistentVolume(Wire, frozen=True):
@@ -373,6 +388,32 @@ class PersistentVolume(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
+
+
+class CSINodeDriverAllocatable(Wire, frozen=True):
+    """How much of a driver's a node takes."""
+
+    count: Int32 | None = None
+
+
+class CSINodeDriver(Wire, frozen=True):
+    """A driver that is installed on a node."""
+
+    name: str = ""
+    allocatable: CSINodeDriverAllocatable | None = None
+
+
+class CSINodeSpec(Wire, frozen=True):
+    """The drivers of a node."""
+
+    drivers: list[CSINodeDriver] | None = None
+
+
+class CSINode(Wire, frozen=True):
+    """What a node's drivers say of it; it has the node's name."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CSINodeSpec = CSINodeSpec()
 
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"

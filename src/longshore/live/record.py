@@ -2,13 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from longshore.kube.client import Client
 from longshore.kube.reflector import Reflector, WatchBatch, run_reflectors
 from longshore.live.recording import WATCHED, Recorder, Recording, Scope
 from longshore.telemetry.base import Source
-from longshore.telemetry.follow import Follower
+from longshore.telemetry.follow import Telemetry
 
 _SHOW_SECONDS = 0.5
 
@@ -19,7 +19,7 @@ async def record(
     stop: asyncio.Event,
     *,
     seconds: float | None = None,
-    readings: Source | None = None,
+    readings: Mapping[str, Source] | None = None,
     show: Callable[[Recorder, float], None] = lambda _recorder, _time: None,
 ) -> Recording:
     """Record until `stop` is set or the time is up; time 0 is when all first lists are in.
@@ -45,11 +45,9 @@ async def record(
         _raise_failures(tasks)
         started = time.monotonic()
         recorder.start()
-        if readings is not None:
-            follower = Follower(
-                "file", readings, lambda found: recorder.put_readings(found, time.monotonic() - started)
-            )
-            tasks.append(asyncio.create_task(follower.run(_SHOW_SECONDS)))
+        if readings:
+            telemetry = Telemetry(readings, lambda found: recorder.put_readings(found, time.monotonic() - started))
+            tasks.append(asyncio.create_task(telemetry.run(_SHOW_SECONDS)))
         while not stopped.done():
             passed = time.monotonic() - started
             show(recorder, passed)

@@ -13,8 +13,8 @@ from longshore.core.words.labels import Labels
 from longshore.core.words.node import Node, NodeReadings
 from longshore.core.words.objects import Objects
 from longshore.core.words.pod import (
-    LATENCY_HARD_ANNOTATION,
-    LATENCY_SOFT_ANNOTATION,
+    LATENCY_HARD_ANNOTATIONS,
+    LATENCY_SOFT_ANNOTATIONS,
     Container,
     Pod,
     PodSpec,
@@ -37,8 +37,8 @@ WATCHED = tuple(
 _FINISHED = ("Succeeded", "Failed")
 _CLOSED_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _POD_ANNOTATIONS = (
-    LATENCY_SOFT_ANNOTATION,
-    LATENCY_HARD_ANNOTATION,
+    *LATENCY_SOFT_ANNOTATIONS,
+    *LATENCY_HARD_ANNOTATIONS,
     annotations.GPU_COUNT,
     annotations.GPU_MILLI,
     annotations.GPU_MODEL,

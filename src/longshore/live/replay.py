@@ -11,10 +11,10 @@ import numpy as np
 
 from longshore import filters
 from longshore.core.arrays import gpu
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, is_on
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place, remove
-from longshore.core.arrays.power import cluster_watts
+from longshore.core.arrays.power import cluster_cost, cluster_watts
 from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Create, LatencyChange, NodeDrain, NodeFail, NodeJoin
 from longshore.evaluation.metrics import make_runs
@@ -145,7 +145,6 @@ class _Replay:
         classes, pod_class = cluster.classes, self._compiled.params.pod_class[pod]
         is_placed = node >= 0
         latency = float(self._latency[node]) if is_placed else np.nan
-        count = cluster.state.pod_count
         outcome = StepTaken(
             kind=np.int32(kind),
             time=np.float64(time),
@@ -160,11 +159,13 @@ class _Replay:
             latency_ms=np.float64(latency),
             is_beyond_limit=np.bool_(is_placed and latency > classes.latency_hard_ms[pod_class]),
             is_beyond_soft=np.bool_(is_placed and latency > classes.latency_soft_ms[pod_class]),
-            active_nodes=np.int32(((count > 0) & self._is_up).sum()),
+            switched_on=np.bool_(is_placed and classes.keeps_on[pod_class] > 0 and cluster.state.keeping[node] == 1),
+            active_nodes=np.int32(is_on(cluster).sum()),
             cpu_variance=np.float64(cpu_variance(cluster, self._is_up)),
             watts_idle_on=np.float64(cluster_watts(cluster, switch_off_idle=False)),
             watts_idle_off=np.float64(cluster_watts(cluster, switch_off_idle=True)),
+            cost_per_hour=np.float64(cluster_cost(cluster)),
             running=np.int32(len(self._placed)),
             waiting=np.int32(len(self._waiting)),
-            pods_per_node=count.astype(np.int32),
+            pods_per_node=np.where(self._is_up, cluster.state.pod_count, 0).astype(np.int32),
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from longshore.core.arrays.live import LiveCluster
 from longshore.core.words.errors import LongshoreError
 from longshore.core.words.pod import Pod
+from longshore.filters import static_parts
 from longshore.kube import annotations, writes
 from longshore.kube.cache import BUDGET, Cache, Change, NodeChange, PodChange
 from longshore.kube.client import Client
@@ -23,7 +24,7 @@ class LiveSession:
     def __init__(self, client: Client, scheduler_name: str, nodes: frozenset[str] | None = None) -> None:
         """Take the pods' `schedulerName`, and the nodes that are looked at (None = all)."""
         self.client, self.scheduler_name = client, scheduler_name
-        self.cache, self.live = Cache(), LiveCluster()
+        self.cache, self.live = Cache(), LiveCluster(static_parts())
         self._nodes = nodes
         self._is_started = False
         self._changed = asyncio.Event()

@@ -16,7 +16,11 @@ class Transition(NamedTuple):
 
 
 class Objective(Protocol):
-    """A reward term. Implementations are frozen dataclasses; their fields are the parameters that YAML may set."""
+    """A reward term. Implementations are frozen dataclasses; their fields are the parameters that YAML may set.
+
+    One that reads watts, prices or carbon intensity says so by a class variable `rests_on` (`words.node`), so that its
+    reward is marked where these were assumed.
+    """
 
     def reward(self, step: Transition) -> Array:
         """Return the reward of the placement, a float64 scalar; finite for every feasible placement."""

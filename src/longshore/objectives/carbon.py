@@ -13,11 +13,12 @@ between two arrivals. With `period_seconds` the series repeats, for instance eve
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import node_watts
 from longshore.core.words.errors import InputError
+from longshore.core.words.node import CARBON, POWER
 from longshore.objectives.base import Transition, never_ends
 
 
@@ -25,8 +26,10 @@ from longshore.objectives.base import Transition, never_ends
 class Carbon:
     """Reward for drawing power where and when it is clean."""
 
+    rests_on: ClassVar[tuple[str, ...]] = (POWER, CARBON)
+
     switch_off_idle: bool = False
-    """Nodes without pods draw nothing. Off by default: few clusters switch their nodes off."""
+    """Nodes that no pod keeps on draw nothing. Off by default: few clusters switch their nodes off."""
     series: tuple[tuple[float, float], ...] = ()
     """Grid intensity over time: (seconds, value), in order of time. None = the nodes' own figures, always."""
     series_kind: Literal["absolute", "relative"] = "absolute"

@@ -2,8 +2,9 @@
 
     reward = ⌊10 · unused / workers⌋          after the placement
 
-`unused` counts nodes on which the measure is zero: no pod or, for `cpu`, `memory` and `disk`, nothing requested.
-`strict` is the thesis' own rule (section 4.4): a choice other than the most loaded node gives 0 and ends the episode.
+`unused` counts nodes that are off (no pod keeps them on) and, for `cpu`, `memory` and `disk`, those of which nothing is
+requested. `strict` is the thesis' own rule (section 4.4): every pod counts, a DaemonSet's too, and a choice other than
+the most loaded node gives 0 and ends the episode.
 Most loaded is meant before the placement and among all nodes, also full ones; of several equally loaded nodes any is
 right.
 
@@ -30,7 +31,7 @@ class EnergyEfficient:
     def reward(self, step: Transition) -> Array:
         """Return 0 to 10 in whole numbers."""
         xp = namespace(step.after.state.pod_count)
-        tenths = 10 * is_unused(step.after, self.measure).sum() // num_nodes(step.after)
+        tenths = 10 * is_unused(step.after, self.measure, strict=self.strict).sum() // num_nodes(step.after)
         right = chose_most_loaded(step, self.measure) if self.strict else True
         return xp.where(right, tenths.astype(xp.float64), 0.0)
 

@@ -1,11 +1,13 @@
 """Empty nodes (after a Q-table scheduler): 1 for every node that is empty after the placement.
 
-Empty means without a pod. With `threshold`, a node is empty when at least that share of the resource is free: the
-original's own rule is 0.95 of memory. A node that has nothing of the resource is then never empty.
+Empty means that no pod keeps it on: it has none, or DaemonSets' alone. With `threshold`, a node is empty when at
+least that share of the resource is free: the original's own rule is 0.95 of memory. A node that has nothing of the
+resource is then never empty.
 """
 
 from dataclasses import dataclass
 
+from longshore.core.arrays.cluster_arrays import is_on
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import use_ratio
 from longshore.core.words.errors import InputError
@@ -18,7 +20,7 @@ class EmptyNodes:
     """Reward for nodes that could be switched off."""
 
     threshold: float | None = None
-    """The free share from which a node counts as empty, above 0 and up to 1; None = no pod at all."""
+    """The free share from which a node counts as empty, above 0 and up to 1; None = no pod keeps it on."""
     resource: Resource = "memory"
     """What the threshold is about; the original's clusters had memory only."""
 
@@ -34,7 +36,7 @@ class EmptyNodes:
         arrays = step.after
         xp = namespace(arrays.state.pod_count)
         if self.threshold is None:
-            is_empty = arrays.state.pod_count == 0
+            is_empty = ~is_on(arrays)
         else:
             have = allocatable(arrays, self.resource)
             is_empty = use_ratio(have - requested(arrays, self.resource), have) >= self.threshold

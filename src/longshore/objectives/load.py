@@ -5,7 +5,7 @@ Padding rows are neither on, nor unused, nor loaded.
 
 from typing import Literal
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, is_on
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import use_ratio
 from longshore.core.words.resources import CORE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY
@@ -21,11 +21,6 @@ _COLUMNS = {
     "memory": CORE_RESOURCES.index(MEMORY),
     "disk": CORE_RESOURCES.index(EPHEMERAL_STORAGE),
 }
-
-
-def is_on(arrays: ClusterArrays) -> Array:
-    """Say which nodes have at least one pod [nodes]."""
-    return arrays.nodes.is_real & (arrays.state.pod_count > 0)
 
 
 def requested(arrays: ClusterArrays, resource: str) -> Array:
@@ -53,10 +48,21 @@ def load(arrays: ClusterArrays, measure: Measure) -> Array:
     return used_ratio(arrays, measure)
 
 
-def is_unused(arrays: ClusterArrays, measure: Measure) -> Array:
-    """Say on which nodes the measure is zero: no pod, or nothing of the resource requested [nodes]."""
-    amount = arrays.state.pod_count if measure == "pods" else requested(arrays, measure)
-    return arrays.nodes.is_real & (amount == 0)
+def has_pods(arrays: ClusterArrays) -> Array:
+    """Say which nodes have any pod, whether or not it keeps them on: what the thesis counts [nodes]."""
+    return arrays.nodes.is_real & (arrays.state.pod_count > 0)
+
+
+def is_unused(arrays: ClusterArrays, measure: Measure, *, strict: bool) -> Array:
+    """Say which nodes are off or, for a resource, have nothing of it requested [nodes].
+
+    `strict` counts every pod, as the thesis does.
+    """
+    is_off = arrays.nodes.is_real & ~(has_pods(arrays) if strict else is_on(arrays))
+    if measure == "pods":
+        return is_off
+    has_nothing = arrays.nodes.is_real & (requested(arrays, measure) == 0)
+    return has_nothing if strict else is_off | has_nothing
 
 
 def chose_most_loaded(step: Transition, measure: Measure) -> Array:

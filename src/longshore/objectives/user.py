@@ -12,20 +12,17 @@ short: `lambda function, step: jax.jit(function)(jax.tree.map(jax.numpy.asarray,
 Without it only the NumPy checks are made, which is all that decisions in a cluster need.
 """
 
-import importlib.util
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from types import ModuleType
+from typing import cast
 
 import numpy as np
 
 from longshore.core.arrays.ops import Array, namespace
-from longshore.core.words.errors import UserTermError, nearest_name
+from longshore.core.words.errors import UserTermError
 from longshore.objectives import REGISTRY
-from longshore.objectives.base import Transition, never_ends
+from longshore.objectives.base import Objective, Transition, never_ends
 from longshore.objectives.samples import sample_transitions
 
 MAX_REWARD = 1e6
@@ -44,8 +41,7 @@ class UserTerm:
     """A user's function, or another package's objective, as an objective that fails with its name."""
 
     name: str
-    function: RewardFunction
-    ends: RewardFunction = never_ends
+    unit: RewardFunction | Objective
 
     def reward(self, step: Transition) -> Array:
         """Return what the function says, as float64.
@@ -54,20 +50,15 @@ class UserTerm:
             UserTermError: it fails or, on NumPy arrays, gives no finite number: the checks before use saw small
                 clusters only. Under jit values are not known yet.
         """
+        reward = cast("RewardFunction", getattr(self.unit, "reward", self.unit))
         xp = namespace(step.after.state.requested)
         if xp is np:
-            return np.float64(_evaluated(self.name, _RUNNING, self.function, step))
-        return xp.asarray(_called(self.name, _RUNNING, self.function, step)).astype(xp.float64)
+            return np.float64(_evaluated(self.name, _RUNNING, reward, step))
+        return xp.asarray(_called(self.name, _RUNNING, reward, step)).astype(xp.float64)
 
     def ends_episode(self, step: Transition) -> Array:
         """Say whether the episode ends; a function ends nothing."""
-        return _called(self.name, _RUNNING, self.ends, step)
-
-
-def is_file_target(target: str) -> bool:
-    """Say whether a name is `path/to/file.py:function` rather than an entry of the registry."""
-    path, _, function = target.rpartition(":")
-    return path.endswith(".py") and function.isidentifier()
+        return _called(self.name, _RUNNING, getattr(self.unit, "ends_episode", never_ends), step)
 
 
 def load_user_term(target: str, *, check_jit: JitCheck | None = None) -> UserTerm:
@@ -78,29 +69,17 @@ def load_user_term(target: str, *, check_jit: JitCheck | None = None) -> UserTer
         check_jit: runs a function under jit, see the module's docstring.
 
     Raises:
-        UserTermError: if it cannot be loaded or fails a check; the message says which one and on what.
-        UnknownNameError: if it is neither a file nor a registered name.
+        UserTermError: if it fails a check; the message says which one and on what.
+        InputError: if it cannot be loaded, or is neither a file nor a registered name.
     """
-    function = _from_file(target) if is_file_target(target) else REGISTRY.load(target)
+    function = REGISTRY.find(target)
     if not callable(function) or isinstance(function, type):
         raise UserTermError(
             f"user term `{target}`: got {type(function).__name__} `{function!r}`, expected a function",
             "give the name of a function that takes one `Transition` and returns a scalar",
         )
-    check_signature(target, function)
     check_reward(target, function, check_jit=check_jit)
     return UserTerm(target, function)
-
-
-def check_signature(target: str, function: RewardFunction) -> None:
-    """Refuse a function that cannot be called with one transition."""
-    try:
-        inspect.signature(function).bind(None)
-    except (TypeError, ValueError) as error:
-        raise UserTermError(
-            f"user term `{target}`: cannot be called with one argument: {error}",
-            "its signature is `def term(step: Transition) -> Array`; further parameters need defaults",
-        ) from error
 
 
 def check_reward(target: str, reward: RewardFunction, *, check_jit: JitCheck | None = None) -> None:
@@ -170,36 +149,3 @@ def _check_under_jit(target: str, where: str, value: float, compiled: RewardFunc
             f"user term `{target}`: {where}: gives `{number}` under jit and `{value}` without, expected the same",
             "it may depend on nothing but its transition: no randomness, no clock, no variables that it changes",
         )
-
-
-def _from_file(target: str) -> object:
-    path_text, _, name = target.rpartition(":")
-    path = Path(path_text)
-    if not path.is_file():
-        raise UserTermError(f"user term `{target}`: no file `{path}`", "give the path from the current folder")
-    module = _import(target, path)
-    if not hasattr(module, name):
-        functions = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        nearest = nearest_name(name, functions)
-        raise UserTermError(
-            f"user term `{target}`: `{path}` has no `{name}`; its functions: {', '.join(functions) or 'none'}",
-            f"did you mean `{nearest}`?" if nearest else "name a function of the file after the colon",
-        )
-    found: object = getattr(module, name)
-    return found
-
-
-def _import(target: str, path: Path) -> ModuleType:
-    # A name of its own: a user's file `ee.py` or `numpy.py` must not stand in for a module of that name.
-    spec = importlib.util.spec_from_file_location(f"longshore_user_term_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UserTermError(f"user term `{target}`: `{path}` is not a Python file", "its name must end in `.py`")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise UserTermError(
-            f"user term `{target}`: `{path}` cannot be imported: {type(error).__name__}: {error}",
-            f"`python {path}` shows where it fails",
-        ) from error
-    return module

@@ -7,11 +7,11 @@ Nodes weigh by their capacity. With no node on, or none that has the resource, n
 
 from dataclasses import dataclass
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, is_on
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import use_ratio
 from longshore.objectives.base import Transition, never_ends
-from longshore.objectives.load import allocatable, is_on, requested
+from longshore.objectives.load import allocatable, requested
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
     reward = - Σ_n curve_n(requested CPU / allocatable CPU)
 
-The curve of each node is linear between its points: two points make the linear model, more a measured one. Idle nodes
-draw the first point or, with `switch_off_idle`, nothing. Formulas: `core/arrays/power.py`.
+The curve of each node is linear between its points: two points make the linear model, more a measured one. Nodes that
+no pod keeps on draw nothing with `switch_off_idle`. Formulas: `core/arrays/power.py`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.power import cluster_watts
+from longshore.core.words.node import POWER
 from longshore.objectives.base import Transition, never_ends
 
 
@@ -17,8 +19,10 @@ from longshore.objectives.base import Transition, never_ends
 class Watts:
     """Reward for drawing little power."""
 
+    rests_on: ClassVar[tuple[str, ...]] = (POWER,)
+
     switch_off_idle: bool = False
-    """Nodes without pods draw nothing. Off by default: few clusters switch their nodes off."""
+    """Nodes that no pod keeps on draw nothing. Off by default: few clusters switch their nodes off."""
 
     def reward(self, step: Transition) -> Array:
         """Return minus the cluster's watts."""

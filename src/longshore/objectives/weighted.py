@@ -23,9 +23,10 @@ import yaml
 
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.words.errors import InputError, UnknownNameError
+from longshore.core.words.user_file import is_file_target
 from longshore.objectives import REGISTRY
 from longshore.objectives.base import Objective, Transition
-from longshore.objectives.user import JitCheck, UserTerm, check_reward, is_file_target, load_user_term
+from longshore.objectives.user import JitCheck, UserTerm, check_reward, load_user_term
 
 _SHOWN_CHARACTERS = 200
 _EXAMPLE = "write for instance `ee`, `ee=1,watts=0.01`, or YAML: `terms: [{name: ee, weight: 1.0, measure: cpu}]`"
@@ -47,6 +48,11 @@ class Weighted:
                     f"objective `{objective_name(objective)}`: got weight `{weight}`, expected a finite number",
                     _EXAMPLE,
                 )
+
+    @property
+    def rests_on(self) -> frozenset[str]:
+        """What of nodes the terms rest on that may have to be assumed."""
+        return frozenset(kind for _, objective in self.terms for kind in getattr(objective, "rests_on", ()))
 
     def reward(self, step: Transition) -> Array:
         """Return the sum of weight · reward."""
@@ -127,9 +133,9 @@ def build_objective(name: str, parameters: Mapping[str, object], *, check_jit: J
 
     Raises:
         InputError: if a parameter is unknown or has a wrong value.
-        UserTermError: if a user's own term cannot be loaded or fails its checks.
+        UserTermError: if a user's own term fails its checks.
     """
-    factory = None if is_file_target(name) else REGISTRY.load(name)
+    factory = REGISTRY.find(name)
     if not (isinstance(factory, type) and dataclasses.is_dataclass(factory)):
         if parameters:
             raise InputError(
@@ -145,7 +151,7 @@ def build_objective(name: str, parameters: Mapping[str, object], *, check_jit: J
     if name in REGISTRY.table:
         return objective
     check_reward(name, objective.reward, check_jit=check_jit)
-    return UserTerm(name, objective.reward, objective.ends_episode)
+    return UserTerm(name, objective)
 
 
 def _term(term: object, check_jit: JitCheck | None) -> tuple[float, Objective]:

@@ -36,4 +36,5 @@ REGISTRY = Registry(
     },
     "longshore.policies",
     "longshore.policies.base:Policy",
+    "longshore.policies.function:policy_of",
 )

@@ -29,6 +29,9 @@ class Policy:
     """Ties go to a random node by the state's seed, as upstream's do; else to the lowest name."""
     is_order_dependent: bool = False
     """The choice depends on node names or on history, so that renaming nodes may change it."""
+    is_local: bool = False
+    """A node's score depends on the pod and on that node alone (what it is, runs and reads), and is kept until it
+    changes."""
     by_node: "ByNode | None" = None
     """The same rule as facts about single nodes, where it is one (`policies.heuristics.by_node`)."""
     tie_tolerance: float = TIE_TOLERANCE

@@ -16,7 +16,8 @@ from longshore.core.arrays.features import features as compute_features
 from longshore.core.arrays.gpu import WHOLE_GPU_MILLI, wanted
 from longshore.core.arrays.ops import Array, namespace
 from longshore.core.arrays.power import CPU_COLUMN
-from longshore.core.network.forward import LOAD, POD_KIND, POD_KINDS, Inputs, Op
+from longshore.core.network.bundle import LOAD_SCALE, LoadScale
+from longshore.core.network.forward import LOAD, POD_KIND, POD_KINDS, Inputs, Op, reads
 from longshore.policies.base import Policy
 
 LAST_PLACE = 8
@@ -25,13 +26,6 @@ LAST_PLACE = 8
 _KINDS_FROM_MILLI = (1, *(quarter * WHOLE_GPU_MILLI // 4 for quarter in (1, 2, 3, 4)))
 _KINDS_FROM_COUNT = (2, 3, 5)
 """From how much on a pod is of the next kind of `network.forward.POD_KINDS`."""
-_CPU_SCARCE_FROM, _CPU_SCARCE_AT = 0.9, 1.05
-"""CPU in use for each GPU in use, both as shares of what there is: up to the first CPU is not scarce, from the second
-on it is. At 1 both are used up together."""
-_CPU_BEFOREHAND, _GPUS_BEFOREHAND = 0.024, 0.03
-"""The shares that count as used in an empty cluster: so the first few pods do not decide."""
-_SAYS_LITTLE_BELOW = 0.1
-"""Of the GPUs: while fewer are in use, CPU is that much less scarce, whatever else runs there."""
 _NOT_READ = np.zeros(0, np.float32)
 
 
@@ -40,13 +34,13 @@ class Reads(NamedTuple):
 
     app: bool = True
     pod_kind: bool = True
-    load: bool = True
+    load: LoadScale | None = LOAD_SCALE
+    """How `load` is measured; None = it is not read."""
 
     @classmethod
-    def of(cls, ops: Sequence[Op]) -> "Reads":
+    def of(cls, ops: Sequence[Op], load: LoadScale | None) -> "Reads":
         """Look at what operations read."""
-        app = any(op.kind == "mean_app" for op in ops)
-        return cls(app, *(any(name in op.inputs for op in ops) for name in (POD_KIND, LOAD)))
+        return cls(any(op.kind == "mean_app" for op in ops), reads(ops, POD_KIND), load if reads(ops, LOAD) else None)
 
 
 READS_ALL = Reads()
@@ -81,26 +75,26 @@ def with_rows(
     feasible: Array,
     prior: Policy | None,
     preference: Array,
-    reads: Reads = READS_ALL,
+    read: Reads = READS_ALL,
 ) -> Inputs:
     """Return the inputs of a network whose feature rows are already computed.
 
     Args:
         rows: the features [nodes, features].
         arrays, pod_class, feasible, prior, preference: as for `policy_inputs`.
-        reads: which other inputs the network reads; the rest is left out.
+        read: the other inputs that the network reads; the rest is left out.
     """
     xp = namespace(feasible)
     return Inputs(
         rows=rows,
         is_real=arrays.nodes.is_real,
         zone=arrays.nodes.zone,
-        app=_pods_of_same_app(arrays, pod_class) if reads.app else _NOT_READ,
+        app=_pods_of_same_app(arrays, pod_class) if read.app else _NOT_READ,
         near=arrays.readings.zone_near,
         prior=_prior(arrays, pod_class, feasible, prior),
         preference=xp.asarray(preference, xp.float32),
-        pod_kind=pod_kind(arrays, pod_class) if reads.pod_kind else _NOT_READ,
-        load=load(arrays) if reads.load else _NOT_READ,
+        pod_kind=pod_kind(arrays, pod_class) if read.pod_kind else _NOT_READ,
+        load=_NOT_READ if read.load is None else load(arrays, read.load),
     )
 
 
@@ -130,10 +124,10 @@ def pod_kind(arrays: ClusterArrays, pod_class: Array) -> Array:
     return (kind[..., None] == xp.arange(len(POD_KINDS))).astype(xp.float32)
 
 
-def load(arrays: ClusterArrays) -> Array:
+def load(arrays: ClusterArrays, by: LoadScale) -> Array:
     """Return how much the cluster is like each of `network.forward.LOADS`, float32 [3]; without GPUs it is empty.
 
-    Only nodes with GPUs count, and those that are there: others are in the arrays all the same.
+    Only nodes with GPUs count. Padding rows of the arrays, which are no nodes, do not.
     """
     xp = namespace(arrays.state.gpu_used)
     nodes, state = arrays.nodes, arrays.state
@@ -141,9 +135,9 @@ def load(arrays: ClusterArrays) -> Array:
     used = state.gpu_used.sum() / xp.maximum(milli.sum(), 1)
     have = xp.where(milli > 0, nodes.allocatable[:, CPU_COLUMN], 0).sum()
     cpu_used = xp.where(milli > 0, state.requested[:, CPU_COLUMN], 0).sum() / xp.maximum(have, 1)
-    for_each = (cpu_used + _CPU_BEFOREHAND) / (used + _GPUS_BEFOREHAND)
-    scarce = xp.clip((for_each - _CPU_SCARCE_FROM) / (_CPU_SCARCE_AT - _CPU_SCARCE_FROM), 0, 1)
-    scarce = scarce * xp.minimum(used / _SAYS_LITTLE_BELOW, 1)
+    for_each = (cpu_used + by.cpu_beforehand) / (used + by.gpus_beforehand)
+    scarce = xp.clip((for_each - by.scarce_from) / by.scarce_over, 0, 1)
+    scarce = scarce * xp.minimum(used / by.little_below, 1)
     return xp.stack([1 - used, used, scarce]).astype(xp.float32)
 
 

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from longshore.core.arrays import gpu
 from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.feature_table import Feature
 from longshore.core.arrays.feature_view import View
-from longshore.core.arrays.features import Feature, chosen, columns
+from longshore.core.arrays.features import chosen, columns
 from longshore.core.arrays.gpu import Take
 from longshore.core.arrays.ops import Array, namespace
-from longshore.core.network.bundle import Bundle, weight_values
+from longshore.core.network.bundle import LOAD_SCALE, Bundle, LoadScale, weight_values
 from longshore.core.network.forward import LOAD, LOADS, ROW_KINDS, SCORE, BoundOp, Op, bind, is_linear_in, needed, run
 from longshore.core.words.errors import InputError
 from longshore.policies import REGISTRY
@@ -46,6 +47,7 @@ def learned(bundle: Bundle, preference: Mapping[str, float] | None = None, *, ke
         prior=prior,
         preference=weights,
         num_nodes=bundle.num_nodes,
+        load=bundle.load,
     )
     return replace(
         _as_policy(bundle, score, keeps_rows=keeps_rows),
@@ -59,12 +61,12 @@ def learned(bundle: Bundle, preference: Mapping[str, float] | None = None, *, ke
 def _as_policy(bundle: Bundle, score: "_Score", *, keeps_rows: bool) -> Policy:
     prior, weights = score.prior, score.preference
     if _looks_at_one_node(score) and not bundle.may_defer:
-        return own_rows(score.ops, score.tensors, score.features, weights, tie_tolerance=bundle.tie_tolerance)
+        return _by_own_rows(score, bundle.tie_tolerance)
     layer = first_layer(score.ops, score.tensors, len(score.features), weights) if keeps_rows else None
     kept = None
     if layer is not None:
         few = replace(score, columns=ColumnCache(score.features))
-        kept = RowCache(layer, score.tensors, score.features, prior, weights, few)
+        kept = RowCache(layer, score.tensors, score.features, prior, weights, few, score.reads)
     return Policy(
         kept or score,
         # What a hybrid leaves open is decided as the policy decides that it corrects: it begins as that policy.
@@ -90,6 +92,7 @@ class _Score:
     prior: Policy | None
     preference: np.ndarray[Any, Any]
     num_nodes: int | None
+    load: LoadScale | None
     columns: ColumnCache | None = None
     """What computes the features, where some of them are kept."""
 
@@ -102,13 +105,9 @@ class _Score:
         return chosen(self.features)
 
     @cached_property
-    def _reads(self) -> Reads:
-        return Reads.of(self.ops)
-
-    @property
-    def reads_load(self) -> bool:
-        """Whether the scores depend on how full the cluster is."""
-        return self._reads.load
+    def reads(self) -> Reads:
+        """What the network reads beside the rows."""
+        return Reads.of(self.ops, self.load)
 
     def facts(self, arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
         """Return the scores where the pod takes its devices so: in any cluster, or by each of `LOADS`.
@@ -117,7 +116,7 @@ class _Score:
         """
         rows = columns(View(arrays, pod_class, arrays.nodes.is_real, known_take=take), self._wanted)
         inputs = own_inputs(rows, arrays, pod_class, self.preference)
-        if not self.reads_load:
+        if self.reads.load is None:
             return run(self._bound, inputs)[SCORE][None]
         return namespace(rows).stack([run(self._bound, inputs._replace(load=end))[SCORE] for end in _ENDS])
 
@@ -133,7 +132,7 @@ class _Score:
             rows = columns(View(arrays, pod_class, feasible), self._wanted)
         else:
             rows = self.columns.rows(arrays, pod_class, feasible)
-        inputs = with_rows(rows, arrays, pod_class, feasible, self.prior, self.preference, self._reads)
+        inputs = with_rows(rows, arrays, pod_class, feasible, self.prior, self.preference, self.reads)
         scores = run(self._bound, inputs)[SCORE]
         wanted = namespace(feasible).float32
         return scores if scores.dtype == wanted else scores.astype(wanted)
@@ -146,16 +145,22 @@ def own_rows(
     preference: Array,
     *,
     tie_tolerance: float,
+    load: LoadScale | None = LOAD_SCALE,
 ) -> Policy:
     """Return a network that reads the nodes' own rows alone as a rule that looks at one node at a time."""
-    score = _Score(tuple(ops), tensors, tuple(features), prior=None, preference=preference, num_nodes=None)
-    return by_node(score.facts, _by_load if score.reads_load else first_fact, tie_tolerance=tie_tolerance)
+    score = _Score(tuple(ops), tensors, tuple(features), prior=None, preference=preference, num_nodes=None, load=load)
+    return _by_own_rows(score, tie_tolerance)
 
 
-def _by_load(facts: Array, _feasible: Array, arrays: ClusterArrays) -> Array:
+def _by_own_rows(score: _Score, tie_tolerance: float) -> Policy:
+    scale = score.reads.load
+    return by_node(score.facts, first_fact if scale is None else partial(_by_load, scale), tie_tolerance=tie_tolerance)
+
+
+def _by_load(scale: LoadScale, facts: Array, _feasible: Array, arrays: ClusterArrays) -> Array:
     """Rank by the scores by each of `LOADS`, each by how much the cluster is so."""
     total = 0.0
-    for share, scores in zip(load(arrays), facts, strict=True):
+    for share, scores in zip(load(arrays, scale), facts, strict=True):
         total = total + share * scores
     return total
 
@@ -163,6 +168,6 @@ def _by_load(facts: Array, _feasible: Array, arrays: ClusterArrays) -> Array:
 def _looks_at_one_node(score: _Score) -> bool:
     has_own_rows = all(feature.is_own for feature in chosen(score.features))
     is_by_rows = all(op.kind in ROW_KINDS for op in score.ops) and (
-        not score.reads_load or is_linear_in(LOAD, score.ops)
+        score.reads.load is None or is_linear_in(LOAD, score.ops)
     )
     return has_own_rows and score.prior is None and is_by_rows

@@ -8,9 +8,8 @@ The first part is kept per class of pods and node, and computed again for nodes 
 The second is a few columns that depend on other nodes, the third one row for all nodes: both are new every time, as is
 the rest of the network. A placement changes one node, so that this leaves little of the features to do.
 
-What changed is found by comparing what runs on the nodes, and what was read there, with what the last call saw. Nodes,
-readings, tables and classes count as the same while they are the same arrays: whoever changes them gives new arrays, as
-everything in this project does. Another set of nodes, tables or classes empties the cache. NumPy only.
+What changed is found by comparing what runs on the nodes, and what was read there, with what the last call saw. Another
+set of nodes, tables or classes empties the cache (`policies.kept`). NumPy only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +20,16 @@ import numpy as np
 
 from longshore.core.arrays import features as table
 from longshore.core.arrays.cluster_arrays import ClusterArrays, Readings
+from longshore.core.arrays.feature_table import Feature
 from longshore.core.arrays.feature_view import Largest, View
-from longshore.core.arrays.features import Feature, columns
+from longshore.core.arrays.features import columns
 from longshore.core.arrays.ops import Array, row_product, without_warnings
 from longshore.core.network.forward import PREFERENCE, ROWS, SCORE, Op, bind, needed, run
+from longshore.core.words.scope import Scope
 from longshore.policies.base import Policy
-from longshore.policies.column_cache import has_same_frame
+from longshore.policies.changes import NodeChanges
 from longshore.policies.inputs import Reads, with_rows
+from longshore.policies.kept import Kept
 
 MOST_BYTES = 64 << 20
 """Of all that is kept: some fifty classes at 5,000 nodes. The class that was not asked for the longest goes first."""
@@ -70,7 +72,7 @@ def first_layer(
 
 
 @dataclass
-class _Kept:
+class _Rows:
     """What is kept of one class of pods."""
 
     tick: int
@@ -80,12 +82,9 @@ class _Kept:
 
 
 class _Seen(NamedTuple):
-    """What the last call saw. What runs on the nodes is copied, so that it may be written to in place."""
+    """What the last call saw, beside what runs on the nodes."""
 
     arrays: ClusterArrays
-    requested: Array
-    pod_count: Array
-    gpu_used: Array
     largest: Largest
 
 
@@ -100,33 +99,34 @@ class RowCache:
         prior: Policy | None,
         preference: Array,
         few: Callable[[ClusterArrays, Array, Array], Array],
+        read: Reads,
     ) -> None:
-        """Take a network that was split by `first_layer`; the others as of `policies.inputs.policy_inputs`.
+        """Take a network that was split by `first_layer`; the others as of `policies.inputs.with_rows`.
 
         `few` scores clusters of few nodes, for which comparing costs more than it saves.
         """
         wanted = table.chosen(features)
         self._layer, self._prior, self._preference, self._few = layer, prior, preference, few
-        self._rest, self._reads = bind(layer.rest, tensors), Reads.of(layer.rest)
-        own = [i for i, one in enumerate(wanted) if one.scope not in (table.CLUSTER, table.ELSEWHERE)]
+        self._rest, self._reads = bind(layer.rest, tensors), read
+        own = [i for i, one in enumerate(wanted) if one.scope.is_of_one_node]
         self._own = tuple(wanted[i] for i in own)
         self._own_matrix = np.ascontiguousarray(layer.matrix[own])
         self._changing = {
-            has_new_readings: self._positions((table.STATE, table.READING) if has_new_readings else (table.STATE,))
+            has_new_readings: self._positions((Scope.PODS, Scope.READINGS) if has_new_readings else (Scope.PODS,))
             for has_new_readings in (False, True)
         }
-        self._cluster, self._cluster_matrix = self._of_scope(wanted, table.CLUSTER)
-        self._elsewhere, self._elsewhere_matrix = self._of_scope(wanted, table.ELSEWHERE)
+        self._cluster, self._cluster_matrix = self._of_scope(wanted, Scope.CLUSTER)
+        self._elsewhere, self._elsewhere_matrix = self._of_scope(wanted, Scope.OTHERS)
         self._seen: _Seen | None = None
-        self._kept: dict[int, _Kept] = {}
-        self._tick = self._readings_tick = 0
-        self._changed_at = np.zeros(0, np.int64)  # [nodes]; the call that found the node's last change
+        self._kept: Kept[_Rows] = Kept(Scope.NODE)
+        """What of it readings and pods change is computed again for the nodes concerned."""
+        self._changes = NodeChanges()
+        self._readings_tick = 0
 
     def __call__(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
         """Score all nodes, float32 [nodes]."""
         if feasible.shape[0] <= FEW_NODES:
             return self._few(arrays, pod_class, feasible)
-        self._tick += 1
         seen = self._look(arrays, pod_class, feasible)
         view = View(arrays, pod_class, feasible, seen.largest)
         first = self._complete(view, self._up_to_date(view, int(pod_class)).first)
@@ -134,43 +134,28 @@ class RowCache:
         found: Array = run(self._rest, inputs, {self._layer.output: first})[SCORE]
         return found
 
-    def _positions(self, scopes: tuple[str, ...]) -> tuple[Array, tuple[Feature, ...]]:
+    def _positions(self, scopes: tuple[Scope, ...]) -> tuple[Array, tuple[Feature, ...]]:
         """Return which own features are of the scopes: their places, and themselves."""
         places = [i for i, one in enumerate(self._own) if one.scope in scopes]
         return np.array(places, np.int64), tuple(self._own[i] for i in places)
 
-    def _of_scope(self, wanted: Sequence[Feature], scope: str) -> tuple[tuple[Feature, ...], Array]:
+    def _of_scope(self, wanted: Sequence[Feature], scope: Scope) -> tuple[tuple[Feature, ...], Array]:
         places = [i for i, one in enumerate(wanted) if one.scope == scope]
         return tuple(wanted[i] for i in places), self._layer.matrix[places]
 
     def _look(self, arrays: ClusterArrays, pod_class: Array, feasible: Array) -> _Seen:
         """Find what changed since the last call, and remember what is there now."""
         seen = self._seen
-        if seen is None or not has_same_frame(seen.arrays, arrays):
-            largest = View(arrays, pod_class, feasible).largest
-            state = arrays.state
-            seen = _Seen(arrays, state.requested.copy(), state.pod_count.copy(), state.gpu_used.copy(), largest)
-            self._kept.clear()
-            self._changed_at = np.zeros(feasible.shape[0], np.int64)
+        if not self._kept.is_for(arrays) or seen is None:
+            seen = _Seen(arrays, View(arrays, pod_class, feasible).largest)
+            self._changes.restart(arrays.state)
         else:
-            self._compare(seen.requested, arrays.state.requested)
-            self._compare(seen.pod_count, arrays.state.pod_count)
-            self._compare(seen.gpu_used, arrays.state.gpu_used)
+            self._changes.look(arrays.state)
             if arrays.readings is not seen.arrays.readings:
                 self._compare_readings(seen.arrays.readings, arrays.readings)
             seen = seen._replace(arrays=arrays)
         self._seen = seen
         return seen
-
-    def _compare(self, last: Array, now: Array) -> None:
-        """Mark the nodes that differ, and copy them over."""
-        if last.size == 0:
-            return
-        nodes = np.flatnonzero(now != last)
-        if nodes.size:
-            nodes = nodes if last.ndim == 1 else nodes // last.shape[1]
-            self._changed_at[nodes] = self._tick
-            last[nodes] = now[nodes]
 
     def _compare_readings(self, last: Readings, now: Readings) -> None:
         # No feature reads how near zones are: the network is told that anew every time.
@@ -178,32 +163,26 @@ class RowCache:
             if before is not after:
                 # What is no number differs from itself: its node is then computed once too often.
                 nodes = np.flatnonzero(before != after)
-                self._changed_at[nodes] = self._tick
-                self._readings_tick = self._tick if nodes.size else self._readings_tick
+                self._changes.mark(nodes)
+                self._readings_tick = self._changes.tick if nodes.size else self._readings_tick
 
-    def _up_to_date(self, view: View, pod_class: int) -> _Kept:
+    def _up_to_date(self, view: View, pod_class: int) -> _Rows:
         """Return what is kept of a class, with the nodes that changed computed again."""
-        kept = self._kept.pop(pod_class, None)
-        if kept is None:
+        kept = self._kept.find(view.arrays, pod_class)
+        stale = () if kept is None else self._changes.since(kept.tick)
+        if kept is None or 2 * len(stale) > view.feasible.shape[0]:
             kept = self._new(view)
-            most = max(MOST_BYTES // max(kept.rows.nbytes + kept.first.nbytes, 1), 1)
-            while len(self._kept) >= most:
-                del self._kept[next(iter(self._kept))]
-        else:
-            stale = np.flatnonzero(self._changed_at > kept.tick)
-            if 2 * stale.size > view.feasible.shape[0]:
-                kept = self._new(view)
-            elif stale.size:
-                self._renew(view, kept, stale)
-        kept.tick = self._tick
-        self._kept[pod_class] = kept  # at the end: the first is the one that was not asked for the longest
+            self._kept.put(pod_class, kept, max(MOST_BYTES // max(kept.rows.nbytes + kept.first.nbytes, 1), 1))
+        elif len(stale):
+            self._renew(view, kept, stale)
+        kept.tick = self._changes.tick
         return kept
 
-    def _new(self, view: View) -> _Kept:
+    def _new(self, view: View) -> _Rows:
         rows = columns(view, self._own)
-        return _Kept(self._tick, rows.T, _product(rows, self._own_matrix) + self._layer.vector)
+        return _Rows(self._changes.tick, rows.T, _product(rows, self._own_matrix) + self._layer.vector)
 
-    def _renew(self, view: View, kept: _Kept, stale: Array) -> None:
+    def _renew(self, view: View, kept: _Rows, stale: Array) -> None:
         places, changing = self._changing[self._readings_tick > kept.tick]
         # One node is the usual case, and a slice of it costs NumPy no copy.
         index: Any = slice(int(stale[0]), int(stale[0]) + 1) if stale.size == 1 else stale

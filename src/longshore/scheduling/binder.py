@@ -16,7 +16,7 @@ from longshore.core.words.pod import Pod
 from longshore.kube import writes
 from longshore.kube.client import Client
 from longshore.kube.errors import ApiError, Conflict, NotFound, TooManyRequests, Unreachable
-from longshore.scheduling.failpoints import AFTER_BIND, BEFORE_BIND
+from longshore.scheduling.points import AFTER_BIND, BEFORE_BIND, Pass, go_on
 
 DEADLINE_SECONDS = 15.0
 """After so long a binding is not tried again; the request that is under way then has its own time-out."""
@@ -54,7 +54,7 @@ class Binder:
     client: Client
     may_bind: Callable[[Pod], bool]
     """Asked right before every call: whether the pod is still to go to its node (`bound_to`)."""
-    failpoint: Callable[[str], None] = lambda name: None
+    failpoint: Pass = go_on
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
     timeout_seconds: float = 10.0

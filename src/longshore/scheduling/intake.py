@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
+from longshore.core.words.happening import Happening
 from longshore.core.words.pod import Pod
 from longshore.deciding.assume import ClusterView
-from longshore.deciding.helping import Happening
 from longshore.deciding.nominated import Nominations
 from longshore.kube.cache import BUDGET, Cache, Change, ContextChange, NodeChange, PodChange
 from longshore.scheduling.queue import SchedulingQueue
@@ -36,7 +36,7 @@ class Intake:
         self._view, self._queue, self._nominations = view, queue, nominations
         self._nominated_seen: dict[str, str] = {}
         self.on_unreadable: Callable[[PodChange], None] = lambda change: None
-        """Called for a pod of ours that cannot be read, so that somebody tells its owner."""
+        """Called for a pod of ours that cannot be read, or in part, so that somebody tells its owner."""
         self.on_gone: Callable[[str], None] = lambda key: None
         """Called for a pod of ours that no longer waits."""
 
@@ -89,6 +89,8 @@ class Intake:
             self._no_longer_waits(change.key)
             return self._view.put_running(running(change, self._now()))
         if change.scheduler_name == self._scheduler_name:
+            if change.error is not None:
+                self.on_unreadable(change)
             return self._waits(change)
         return Happening.NOTHING
 
@@ -123,9 +125,11 @@ class Intake:
         if self._view.is_assumed(key, change.uid):
             return Happening.NOTHING  # its binding is under way: with its nomination it would count twice
         # Where the watch has shown no nomination so far, the one decided here may only not have arrived yet.
-        node = now if before or now else self._nominations.node_of(key)
-        previous = self._nominations.put(pod, node)
-        if previous and previous != node:
+        nominated = self._nominations.node_of(key)
+        node = now if before or now else nominated
+        if node or nominated:
+            self._nominations.put(pod, node)
+        if nominated and nominated != node:
             self._queue.wake(Happening.POD_DELETED, at_most_priority=pod.priority)
         return Happening.NOTHING
 

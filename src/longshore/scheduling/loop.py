@@ -7,29 +7,31 @@ Per pod there is one call to the API server on the way, the binding, and one bes
 
 import asyncio
 import logging
+import math
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
 from longshore.core.words.decision import Decision
+from longshore.core.words.happening import Happening
 from longshore.core.words.pod import Pod
 from longshore.deciding.cycle import Cycle
-from longshore.deciding.helping import Happening
 from longshore.deciding.preempt import Preemption
 from longshore.kube import annotations, writes
 from longshore.kube.cache import Cache, PodChange
 from longshore.kube.client import Client
 from longshore.scheduling.binder import Binder, BindResult, Fate
 from longshore.scheduling.evict import Evictor
-from longshore.scheduling.failpoints import AFTER_ASSUME, Failpoint
 from longshore.scheduling.intake import Intake
 from longshore.scheduling.metrics import SchedulerMetrics
 from longshore.scheduling.pending import PendingReports
+from longshore.scheduling.points import AFTER_ASSUME, Pass, go_on
 from longshore.scheduling.queue import Place, SchedulingQueue, Waiting
 from longshore.scheduling.recorder import EventRecorder, PodEvent
+from longshore.scheduling.rest import Rest
 from longshore.scheduling.status_writer import StatusWriter
 from longshore.store.decisions import DecisionLog
 
@@ -40,6 +42,10 @@ MAX_SLOW_BINDS = 256
 """With so many bindings under way, the slow ones among them, nothing is decided: the server cannot be reached."""
 SLICE_SECONDS = 0.005
 """How long decisions may follow each other before the event loop gets air."""
+SEARCH_SECONDS = 0.005
+SEARCH_SHARE = 0.25
+"""How long a search for victims may go on before the event loop gets air, and its share of the loop's time."""
+MAX_REFUSALS = 10_000
 MAX_SPARED_SECONDS = 60.0
 """A pod that the API server did not let go is left alone for 2 s, then 4 s, 8 s … and at most so long."""
 DOUBT_SECONDS = 0.1
@@ -60,7 +66,7 @@ class Parts:
     reporter: writes.Reporter
     metrics: SchedulerMetrics
     log: DecisionLog | None = None
-    failpoint: Failpoint = field(default_factory=Failpoint)
+    failpoint: Pass = go_on
     clock: Callable[[], float] = time.monotonic
     """As the queue's."""
 
@@ -83,8 +89,10 @@ class Scheduler:
         self.intake.on_unreadable = self._unreadable
         self.intake.on_gone = self._gone
         self._tasks: set[asyncio.Task[None]] = set()
-        self._slots: set[object] = set()
-        self._binding_since: dict[object, float] = {}
+        self._slots: set[asyncio.TimerHandle] = set()
+        self._binding_since: dict[asyncio.TimerHandle, float] = {}
+        self._searching: deque[Waiting] = deque()
+        self._search_rest = Rest(SEARCH_SHARE, parts.clock)
         self._preempting: set[str] = set()
         self._refusals: Counter[str] = Counter()
         self._wakened = asyncio.Event()
@@ -124,6 +132,7 @@ class Scheduler:
                 continue
             self._queue.tick()
             self._decide_slice()
+            self._search_slice()
             self._show_pending()
             if self._queue.peek() is not None and self._has_slot():
                 await asyncio.sleep(0)
@@ -158,6 +167,8 @@ class Scheduler:
         """Sleep until a binding ends, the watch brings something, or a backoff is over."""
         due = self._queue.next_tick()
         seconds = None if due is None else max(0.0, due - self._parts.clock())
+        if self._searching and self._has_slot():  # without one, the end of a binding wakes
+            seconds = min(self._search_rest.seconds(), math.inf if seconds is None else seconds)
         self._wakened.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -171,36 +182,58 @@ class Scheduler:
             item = self._queue.pop()
             if item is None:
                 return
-            try:
-                self._decide(item)
-            except Exception as error:  # noqa: BLE001 (a pod that cannot be decided on must not end the scheduler for all)
-                _log.exception("attempt failed pod=%s", item.pod.key)
-                self._failed(item, f"{type(error).__name__}: {error}")
+            if not self._try(item):
+                self._searching.append(item)
+                return  # it is its turn before those of lower priority
             if time.perf_counter() >= ends:
                 return
+
+    def _try(self, item: Waiting, search_seconds: float = 0.0) -> bool:
+        """Make one attempt; say whether it is over."""
+        try:
+            return self._decide(item, search_seconds)
+        except Exception as error:  # noqa: BLE001 (a pod that cannot be decided on must not end the scheduler for all)
+            _log.exception("attempt failed pod=%s", item.pod.key)
+            self._parts.cycle.give_up(item.pod.uid)
+            self._failed(item, f"{type(error).__name__}: {error}")
+            return True
+
+    def _search_slice(self) -> None:
+        """Go on with the search for victims that began first, as far as its share of the loop goes."""
+        if self._searching and self._search_rest.seconds() == 0 and self._has_slot():
+            item = self._searching[0]
+            with self._search_rest:
+                is_over = self._try(item, SEARCH_SECONDS)
+            if is_over:
+                self._searching.popleft()
 
     def _has_slot(self) -> bool:
         return len(self._slots) < MAX_BINDS_IN_FLIGHT and len(self._binding_since) < MAX_SLOW_BINDS
 
-    def _decide(self, item: Waiting) -> None:
-        """Make one attempt and act on it."""
+    def _decide(self, item: Waiting, search_seconds: float) -> bool:
+        """Make one attempt and act on it; say whether it is over. It is not while victims are looked for."""
         pod, started, cpu_started = item.pod, time.perf_counter(), time.thread_time()
         known = self._parts.cache.pod(pod.key)
         if known is None or known.uid != pod.uid or known.bound_to:
-            self._queue.drop(pod.key)  # the watch was faster
-            return
+            self._parts.cycle.give_up(pod.uid)
+            if self._queue.get(pod.key) is item:
+                self._queue.drop(pod.key)  # the watch was faster
+            return True
         in_doubt = self._view.running(pod.key)
         if in_doubt is not None and self._view.is_assumed(pod.key, pod.uid):
             # The same binding again: the server takes it at most once, and says where the pod is if it has a node.
             self._spawn(self._bind(item, in_doubt, None, started, "", self._take_slot()))
-            return
+            return True
         following = self._queue.peek()
         decision, preemption = self._parts.cycle.attempt(
             pod,
             None if following is None else following.pod,
             known.preemption_policy,
             is_preempting=pod.uid in self._preempting,
+            search_seconds=search_seconds,
         )
+        if preemption is not None and preemption.is_unfinished:
+            return False
         seconds = time.perf_counter() - started
         self._parts.metrics.decided(seconds, time.thread_time() - cpu_started)
         if decision.fallback_reason is not None:
@@ -208,7 +241,7 @@ class Scheduler:
         record = self._record(item, decision, seconds)
         if decision.node is None:
             self._no_node(item, known, decision, preemption, started)
-            return
+            return True
         placed = self._view.assume(pod, decision.node, decision.devices, time.time())
         # From here on it counts as placed; with its nomination it would count twice.
         nominated = self._nominations.drop(pod.key)
@@ -216,6 +249,7 @@ class Scheduler:
             self._queue.wake(Happening.POD_DELETED, at_most_priority=pod.priority)
         self._parts.failpoint(AFTER_ASSUME)
         self._spawn(self._bind(item, placed, record, started, nominated, self._take_slot()))
+        return True
 
     def _may_bind(self, pod: Pod) -> bool:
         """Say whether a binding is still to be sent: the node can be gone, the pod, or the lead."""
@@ -227,7 +261,13 @@ class Scheduler:
         return not self._has_lost_lead and self.leads()
 
     async def _bind(
-        self, item: Waiting, pod: Pod, record: str | None, started: float, nominated: str, slot: object
+        self,
+        item: Waiting,
+        pod: Pod,
+        record: str | None,
+        started: float,
+        nominated: str,
+        slot: asyncio.TimerHandle,
     ) -> None:
         metrics, sent = self._parts.metrics, time.perf_counter()
         metrics.bind_started()
@@ -242,6 +282,7 @@ class Scheduler:
             bound = BindResult(Fate.IN_DOUBT, f"{type(error).__name__}: {error}")
         finally:
             metrics.bind_ended()
+            slot.cancel()
             del self._binding_since[slot]
             self._leave_slot(slot)
         now = time.perf_counter()
@@ -257,15 +298,14 @@ class Scheduler:
                 record, "bound" if is_bound else "bind-error", bound.message or None, round((now - sent) * 1e6)
             )
 
-    def _take_slot(self) -> object:
+    def _take_slot(self) -> asyncio.TimerHandle:
         """Count a binding as under way, and for its first second as one for which others wait."""
-        slot = object()
+        slot: asyncio.TimerHandle = asyncio.get_running_loop().call_later(SLOT_SECONDS, lambda: self._leave_slot(slot))
         self._binding_since[slot] = self._parts.clock()
         self._slots.add(slot)
-        asyncio.get_running_loop().call_later(SLOT_SECONDS, self._leave_slot, slot)
         return slot
 
-    def _leave_slot(self, slot: object) -> None:
+    def _leave_slot(self, slot: asyncio.TimerHandle) -> None:
         self._slots.discard(slot)
         self._wakened.set()
 
@@ -291,7 +331,8 @@ class Scheduler:
             return
         if nominated and bound.fate is not Fate.IN_DOUBT:
             self._nominations.put(item.pod, nominated)  # others left for it
-        self._failed(item, f"binding rejected: {bound.message}" if bound.fate is not Fate.WITHDRAWN else "")
+        told = {Fate.REFUSED: "binding rejected", Fate.IN_DOUBT: "it is not known whether the binding took effect"}
+        self._failed(item, f"{told[bound.fate]}: {bound.message}" if bound.fate in told else "")
 
     def _failed(self, item: Waiting, message: str) -> None:
         """Try a pod again after its backoff: an error says nothing about nodes."""
@@ -357,13 +398,19 @@ class Scheduler:
         if still_there is None or still_there.uid != pod.uid:
             del self._refusals[pod.uid]
             return
+        if len(self._refusals) > MAX_REFUSALS:
+            self._refusals.clear()  # of pods that went later; those that are there begin at 2 s again
         self._view.touch()
         self._queue.wake(Happening.POD_DELETED)
         self._wakened.set()
 
     def _unreadable(self, pod: PodChange) -> None:
-        if self._is_running:  # a replica that only waits tells nobody anything
+        if not self._is_running:  # a replica that only waits tells nobody anything
+            return
+        if pod.pod is None:
             self._pending.report(pod, "SchedulerError", pod.error or "the pod cannot be read")
+        else:
+            self._pending.passed_over(pod)
 
     def _gone(self, key: str) -> None:
         self._statuses.forget(key)

@@ -1,17 +1,19 @@
 """What a scheduler tells Prometheus: upstream's metrics under upstream's names, and our own as `longshore_*`.
 
 Names, labels and buckets are those of kube-scheduler 1.36 (`pkg/scheduler/metrics`), so that its dashboards and alerts
-work unchanged. The live loop calls the methods; `server.health` serves the registry. Children of labelled metrics are
+work unchanged. The live loop calls the methods; `server.health` shows the registry. Children of labelled metrics are
 looked up once and kept: the look-up costs more than counting.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from longshore.telemetry.follow import Follower
 
 Result = Literal["scheduled", "unschedulable", "error"]
 RESULTS: tuple[Result, ...] = ("scheduled", "unschedulable", "error")
@@ -213,9 +215,9 @@ class SchedulerMetrics:
         """Show how many records the decision log lost; asked for when Prometheus asks."""
         self._pulled.num_dropped = num_dropped
 
-    def watch_readings(self, source: str, age_seconds: Callable[[], float | None]) -> None:
-        """Show how old a source's readings are; None = there are none yet."""
-        self._pulled.ages[source] = age_seconds
+    def watch_readings(self, followers: Sequence[Follower]) -> None:
+        """Show how old each source's readings are."""
+        self._pulled.followers = followers
 
     def watch_health(self, health: "Health") -> None:
         """Show how well the process itself is; asked for when Prometheus asks."""
@@ -240,15 +242,19 @@ class _Pulled(Collector):
 
     def __init__(self) -> None:
         self.num_dropped: Callable[[], int] = lambda: 0
-        self.ages: dict[str, Callable[[], float | None]] = {}
+        self.followers: Sequence[Follower] = ()
         self.health = Health()
 
     def collect(self) -> Iterable[Metric]:
         dropped = "Decisions that the decision log could not keep."
         yield CounterMetricFamily("longshore_decision_log_dropped_total", dropped, value=self.num_dropped())
-        known = {source: age_seconds() for source, age_seconds in self.ages.items()}
-        ages = {source: age for source, age in known.items() if age is not None}
-        yield _gauge("longshore_readings_age_seconds", "Age of a source's readings.", "source", ages)
+        ages = {one.name: age for one in self.followers if (age := one.age_seconds()) is not None}
+        yield _gauge("longshore_readings_age_seconds", "Age of a source's newest reading.", "source", ages)
+        stale = {one.name: one.num_stale() for one in self.followers}
+        yield _gauge("longshore_readings_stale_nodes", "Nodes whose readings are too old to count.", "source", stale)
+        failures = sum(one.num_failures for one in self.followers)
+        text = "Times that a source of readings could not be read; the last good ones were kept."
+        yield CounterMetricFamily("longshore_readings_failures_total", text, value=failures)
         health = self.health
         text = "Seconds since the watch of a resource said something, were it only a bookmark."
         yield _gauge("longshore_watch_age_seconds", text, "resource", health.watch_ages())

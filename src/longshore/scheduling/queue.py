@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from longshore.core.words.happening import Happening
 from longshore.core.words.pod import Pod
-from longshore.deciding.helping import Happening, could_help
+from longshore.deciding.helping import could_help
 
 INITIAL_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 10.0

@@ -19,6 +19,7 @@ from longshore.deciding.assume import ClusterView
 from longshore.deciding.cycle import Cycle
 from longshore.deciding.decider import Decider
 from longshore.deciding.find import check_size
+from longshore.filters import static_parts
 from longshore.kube import writes
 from longshore.kube.cache import Cache
 from longshore.kube.client import Client
@@ -33,15 +34,16 @@ from longshore.kube.reflector import Reflector, Stage, WatchBatch, run_reflector
 from longshore.kube.resources import PODS, RESOURCES
 from longshore.kube.writes import Reporter
 from longshore.policies.base import Policy
-from longshore.scheduling.failpoints import DURING_RELIST, Failpoint
 from longshore.scheduling.lag import LoopLag
 from longshore.scheduling.loop import Parts, Scheduler
+from longshore.scheduling.memory import keep_trimmed
 from longshore.scheduling.metrics import Health, SchedulerMetrics
+from longshore.scheduling.points import DURING_RELIST, Pass, go_on
 from longshore.scheduling.queue import SchedulingQueue
 from longshore.scheduling.rights import EVICTION, MissingRightsError, missing_rights, needed_rights
 from longshore.store.decisions import DecisionLog
 from longshore.telemetry.base import Source
-from longshore.telemetry.follow import Follower
+from longshore.telemetry.follow import Telemetry
 
 STALE_SECONDS = 180.0
 """A watch that has said nothing for so long shows an old cluster: the server sends a bookmark every minute."""
@@ -77,8 +79,9 @@ class Surroundings:
     stop: asyncio.Event
     """Set: come to an orderly end."""
     log: DecisionLog | None = None
-    readings: Source | None = None
-    failpoint: Failpoint = field(default_factory=Failpoint)
+    readings: Mapping[str, Source] = field(default_factory=dict)
+    """Sources by name, the most trusted first."""
+    failpoint: Pass = go_on
 
 
 class Service:
@@ -88,7 +91,7 @@ class Service:
         self._client, self._policy, self._settings, self._around = client, policy, settings, around
         self._cache = Cache()
         self._queue = SchedulingQueue(time.monotonic)
-        view = ClusterView(LiveCluster(seed=settings.seed))
+        view = ClusterView(LiveCluster(static_parts(), seed=settings.seed))
         self._cycle = Cycle(
             Decider(policy),
             view,
@@ -142,7 +145,11 @@ class Service:
         if election is not None:
             await election.look()  # before anything that takes long: a holder that died is waited for from now on
         await self._check_rights()
-        async with _background(run_reflectors(self._reflectors)) as watch, _background(self._lag.run()):
+        async with (
+            _background(run_reflectors(self._reflectors)) as watch,
+            _background(self._lag.run()),
+            _background(keep_trimmed()),
+        ):
             if not await self._until(self._synced.wait(), watch):
                 return
             await self._check_cluster()
@@ -201,12 +208,10 @@ class Service:
             self._synced.set()
 
     async def _follow_readings(self) -> None:
-        if self._around.readings is None:
-            await asyncio.Event().wait()
-            return
-        follower = Follower("file", self._around.readings, self._take_readings)
-        self._around.metrics.watch_readings("file", follower.age_seconds)
-        await follower.run()
+        telemetry = Telemetry(self._around.readings, self._take_readings)
+        self._around.metrics.watch_readings(telemetry.followers)
+        await telemetry.run()
+        await self._around.stop.wait()  # without sources there is nothing to ask
 
     def _take_readings(self, readings: Mapping[str, NodeReadings]) -> None:
         self._queue.wake(self._cycle.view.put_readings(readings))

@@ -1,1 +1,1 @@
-"""What speaks HTTP: health, readiness and metrics of a process."""
+"""What speaks HTTP: the one table of routes (`routes.py`), what answers them, and the port that they are served on."""

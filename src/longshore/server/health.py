@@ -1,73 +1,38 @@
-"""`/healthz`, `/readyz` and `/metrics` of a process, served inside the caller's event loop.
+"""Health, readiness and metrics of a process.
 
-    async with HealthServer(metrics.registry, ready={"watch": why_not_synced}) as server:
-        …                                  # server.address says where
-
-A check returns None when all is well, else a sentence; the answer lists the failing ones. No signal is caught: ending
-the process is its owner's business.
+A check returns None when all is well, else a sentence; an answer lists the failing ones. Checks run in the event loop,
+as what they look at lives there.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
-from longshore.server.serving import LOOPBACK, Server
-
-MOST_CONNECTIONS = 32
-"""Probes and some Prometheus servers; whoever opens more is sent away, and who says nothing is cut off."""
+from longshore.server.application import Question
 
 Check = Callable[[], str | None]
 """Returns None when all is well, else what is wrong, in a sentence."""
+Checks = Mapping[str, Check]
 
 
-class HealthServer(Server):
-    """Serves a process's health until it is closed."""
-
-    def __init__(
-        self,
-        registry: CollectorRegistry,
-        *,
-        ready: Mapping[str, Check] | None = None,
-        healthy: Mapping[str, Check] | None = None,
-        host: str = LOOPBACK,
-        port: int = 0,
-    ) -> None:
-        """Prepare; nothing listens before `start`.
-
-        Args:
-            registry: what `/metrics` shows.
-            ready: checks of `/readyz`, by name: may this process be given work?
-            healthy: checks of `/healthz`, by name: should it be restarted?
-            host: address to listen on; only this machine by default.
-            port: 0 = any free one.
-        """
-        app = make_app(registry, ready or {}, healthy or {})
-        super().__init__(app, "health", host=host, port=port, most_connections=MOST_CONNECTIONS)
+async def healthz(checks: Checks, _: Question) -> Response:
+    """Say whether the process works: `ok`, or 503 with what does not, so that it is restarted."""
+    return _state(checks)
 
 
-def make_app(registry: CollectorRegistry, ready: Mapping[str, Check], healthy: Mapping[str, Check]) -> Starlette:
-    """Return the application, without a server around it."""
-
-    async def metrics(_: Request) -> Response:
-        # Not in the event loop: a large page takes as long as several decisions.
-        page = await asyncio.to_thread(generate_latest, registry)
-        return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-    async def healthz(_: Request) -> Response:
-        return _answer(healthy)
-
-    async def readyz(_: Request) -> Response:
-        return _answer(ready)
-
-    return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)])
+async def readyz(checks: Checks, _: Question) -> Response:
+    """Say whether the process may be given work: `ok`, or 503 with what is missing."""
+    return _state(checks)
 
 
-def _answer(checks: Mapping[str, Check]) -> Response:
+def metrics(registry: CollectorRegistry, _: Question) -> Response:
+    """Show the metrics in Prometheus' text format."""
+    # In a thread: a large page takes as long as several decisions.
+    return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def _state(checks: Checks) -> Response:
     """Answer `ok`, or 503 with every check, the failing ones with their reasons."""
     results = {name: _ask(check) for name, check in checks.items()}
     if not any(results.values()):

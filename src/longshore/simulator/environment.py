@@ -7,6 +7,7 @@ this; it works under `jit` and `vmap`.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -15,21 +16,25 @@ import jax.numpy as jnp
 from longshore import filters as filter_room
 from longshore.core.arrays import features as feature_table
 from longshore.core.arrays import gpu
-from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
-from longshore.objectives.base import Objective, Transition
+from longshore.objectives.base import Objective
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState
-from longshore.simulator.transition import advance, initial, settle, visible, with_latency, with_next
+from longshore.simulator.transition import Next, Situation, act, advance, initial, situation, visible
 
 
 class Moment(NamedTuple):
     """A simulation that waits for a decision."""
 
     state: SimState
-    pod: Array  # [] int32; the pod to decide on
-    feasible: Array  # [nodes] bool; where it may go
+    event: Next  # what asks for the decision
+    feasible: Array  # [nodes] bool; where the pod may go
     is_over: Array  # [] bool; there is nothing to decide any more
+
+    @property
+    def pod(self) -> Array:
+        """The pod to decide on, [] int32."""
+        return self.event.pod
 
 
 class Seen(NamedTuple):
@@ -53,58 +58,53 @@ class Environment:
 
     objective: Objective
     """Read from the cluster after the placement, with the true latencies."""
-    filters: tuple[str, ...] = filter_room.SETS["upstream+latency"]
+    filters: tuple[str, ...] = filter_room.filter_set("upstream+latency")
     features: tuple[str, ...] = feature_table.ALL
     has_node_events: bool = True
     """False: no node ever fails, drains or joins, and the code for that is left out."""
 
     def reset(self, params: SimParams) -> tuple[Moment, Seen]:
         """Play up to the first decision."""
-        moment = self._play_on(params, initial(params), jnp.zeros((), bool))
-        return moment, self._look(params, moment)
+        return self._play_on(params, initial(params), jnp.zeros((), bool))
 
-    def step(self, params: SimParams, moment: Moment, action: Array) -> tuple[Moment, Seen, ActionResult]:
-        """Carry an action out and play up to the next decision; nothing changes once the episode is over."""
+    def step(
+        self, params: SimParams, moment: Moment, action: Array, begins: Array | None = None
+    ) -> tuple[Moment, Seen, ActionResult]:
+        """Carry an action out and play up to the next decision; nothing changes once the episode is over.
+
+        Where `begins` [] bool is given and true, a new episode on `params` takes the step's place.
+        """
         num_nodes = moment.feasible.shape[0]
-        names_node = ~moment.is_over & (action >= 0) & (action < num_nodes)
+        is_idle = moment.is_over if begins is None else moment.is_over | begins
+        names_node = ~is_idle & (action >= 0) & (action < num_nodes)
         target = jnp.clip(action, 0, num_nodes - 1).astype(jnp.int32)
-        is_placed = names_node & moment.feasible[target]
-        node = jnp.where(is_placed, target, -1).astype(jnp.int32)
-        pod_class = params.pod_class[moment.pod]
-        devices = gpu.best_fit(visible(params, moment.state), pod_class)[target]
-        settled = settle(params, moment.state, moment.pod, ~moment.is_over, node, devices)
-        change = Transition(_true(params, moment.state), _true(params, settled), pod_class, target)
-        ends = moment.is_over | (is_placed & self.objective.ends_episode(change))
-        reward = jnp.where(is_placed, self.objective.reward(change), 0.0)
-        after = self._play_on(params, settled, ends)
-        return after, self._look(params, after), ActionResult(reward, node, names_node & ~is_placed)
+        node = jnp.where(names_node & moment.feasible[target], target, -1)
+        cluster, pod_class = visible(params, moment.state), params.pod_class[moment.pod]
+        seen = Situation(moment.event, ~is_idle, cluster, pod_class, moment.feasible)
+        devices = gpu.best_fit(cluster, pod_class)[target]
+        acted = act(params, moment.state, seen, node, devices, has_node_events=False)
+        state, is_over = acted.state, moment.is_over | acted.is_over(self.objective)
+        if begins is not None:
+            state = jax.tree.map(partial(jnp.where, begins), initial(params), state)
+            is_over = is_over & ~begins
+        after, told = self._play_on(params, state, is_over)
+        return after, told, ActionResult(acted.earned(self.objective.reward), node, names_node & (node < 0))
 
-    def _play_on(self, params: SimParams, state: SimState, is_over: Array) -> Moment:
+    def _play_on(self, params: SimParams, state: SimState, is_over: Array) -> tuple[Moment, Seen]:
         """Play events until the next decision."""
 
-        def is_between(carry: tuple[SimState, Array, Array]) -> Array:
-            _, kind, _ = carry
+        def is_between(carry: tuple[SimState, Next]) -> Array:
+            kind = carry[1].kind
             return (kind != Kind.CREATE) & (kind != Kind.RETRY) & (kind != Kind.IDLE)
 
-        def play(carry: tuple[SimState, Array, Array]) -> tuple[SimState, Array, Array]:
-            after, event = advance(params, carry[0], has_node_events=self.has_node_events)
-            return after, event.kind, event.pod
+        def play(carry: tuple[SimState, Next]) -> tuple[SimState, Next]:
+            return advance(params, carry[0], has_node_events=self.has_node_events)
 
         # Any kind that is no decision starts the loop; an episode that is over is not played on.
-        first = jnp.where(is_over, Kind.IDLE, Kind.LATENCY).astype(jnp.int32)
-        state, kind, pod = jax.lax.while_loop(is_between, play, (state, first, jnp.zeros((), jnp.int32)))
-        feasible = filter_room.feasible(visible(params, state), params.pod_class[pod], self.filters)
-        is_over = is_over | (kind == Kind.IDLE)
-        return Moment(state, pod, feasible & ~state.is_cordoned & ~is_over, is_over)
-
-    def _look(self, params: SimParams, moment: Moment) -> Seen:
-        cluster = with_next(params, moment.state, moment.pod, visible(params, moment.state))
-        pod_class = params.pod_class[moment.pod]
-        rows = feature_table.features(cluster, pod_class, moment.feasible, self.features)
-        return Seen(rows, jnp.append(moment.feasible, True))
-
-
-def _true(params: SimParams, state: SimState) -> ClusterArrays:
-    """Return the cluster as it is: what is earned does not depend on when readings were taken."""
-    cluster = visible(params, state)
-    return with_latency(cluster, state.latency_ms)
+        kind, zero = jnp.where(is_over, Kind.IDLE, Kind.LATENCY).astype(jnp.int32), jnp.int32(0)
+        state, event = jax.lax.while_loop(is_between, play, (state, Next(kind, state.time, zero, zero, zero)))
+        seen = situation(self.filters, params, state, event)
+        is_over = is_over | (event.kind == Kind.IDLE)
+        feasible = seen.feasible & ~is_over
+        rows = feature_table.features(seen.cluster, seen.pod_class, feasible, self.features)
+        return Moment(state, event, feasible, is_over), Seen(rows, jnp.append(feasible, True))

@@ -13,6 +13,7 @@ from longshore.core.arrays.ops import Array
 from longshore.core.arrays.padding import column, matrix
 from longshore.core.words.errors import InputError
 from longshore.core.words.trace import Create, Delete, Event, LatencyChange, NodeDrain, NodeFail, NodeJoin, Trace
+from longshore.filters import static_parts
 
 
 class Kind(IntEnum):
@@ -78,7 +79,7 @@ def compile_trace(
         raise InputError("the trace has no node", "a trace needs a node and a pod to play")
     if not 0 <= lag_seconds < np.inf:
         raise InputError(f"got a lag of {lag_seconds} s, expected a number of 0 or more")
-    encoded = encode(trace.snapshot(), seed=seed % 2**32, padded_nodes=padded_nodes)
+    encoded = encode(trace.snapshot(), static_parts(), seed=seed % 2**32, padded_nodes=padded_nodes)
     creates = [event for event in trace.events if isinstance(event, Create)]
     pods = {event.pod.key: i for i, event in enumerate(creates)}
     _check(trace, pods, encoded.node_index)

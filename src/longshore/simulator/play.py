@@ -13,6 +13,7 @@ from longshore.core.words.errors import InputError
 from longshore.core.words.trace import NodeDrain, NodeFail, NodeJoin, Trace
 from longshore.objectives.base import Objective
 from longshore.policies.base import Policy
+from longshore.simulator.callback import compilable, failing_afterwards
 from longshore.simulator.params import Compiled, Kind, SimParams, compile_trace
 from longshore.simulator.rollout import Measured, rollout
 from longshore.simulator.state import SimState
@@ -51,6 +52,7 @@ def compile_traces(traces: Sequence[Trace], *, lag_seconds: float = 0.0, seed: i
     return compiled
 
 
+@failing_afterwards()
 def play(
     compiled: Sequence[Compiled],
     policies: Sequence[Policy],
@@ -66,7 +68,8 @@ def play(
     """
     params = stack([one.params for one in compiled])
     has_node_events = any(isinstance(e, NodeFail | NodeDrain | NodeJoin) for one in compiled for e in one.trace.events)
-    run = partial(_run, policies=tuple(policies), objective=objective, filters=filters, has_node_events=has_node_events)
+    asked = tuple(compilable(policy) for policy in policies)
+    run = partial(_run, policies=asked, objective=objective, filters=filters, has_node_events=has_node_events)
     number = len(policies)
     state = jax.vmap(initial)(params)
     state = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (number, *leaf.shape)), state)

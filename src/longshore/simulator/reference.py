@@ -123,7 +123,8 @@ class Reference:
 
     def _empty(self, node: str, *, is_failure: bool) -> Iterator[Step]:
         number = self.compiled.encoded.node_index[node]
-        evicted = sorted(pod for pod, run in self.running.items() if run.node == number)
+        # A node's own pods, a DaemonSet's, stay with it; a node that is away takes nobody else.
+        evicted = sorted(pod for pod, run in self.running.items() if run.node == number and self._is_movable(pod))
         for pod in evicted:
             self._take_away(pod)
         self.queue += evicted
@@ -133,6 +134,10 @@ class Reference:
             self._cordoned[number] = True
         yield Step(Kind.FAIL if is_failure else Kind.DRAIN, self._time, 0, -1, is_decision=False)
         yield from self._retry()
+
+    def _is_movable(self, pod: int) -> bool:
+        params = self.compiled.params
+        return bool(params.cluster.classes.keeps_on[params.pod_class[pod]])
 
     def _retry(self) -> Iterator[Step]:
         waiting = list(self.queue)

@@ -27,6 +27,8 @@ class TraceSource:
 
     workload: Workload
     lag_seconds: float = 0.0
+    kept: range = range(0)
+    """Seeds whose traces are compiled once and kept."""
     num_nodes: int = field(init=False)
     """Rows of the node axis; the same for every seed."""
     has_gpus: bool = field(init=False)
@@ -35,6 +37,7 @@ class TraceSource:
     """Some trace so far has nodes that fail, drain or join."""
     shapes: Shapes = field(init=False, default=())
     """Of the latest parameters. When they have grown, parameters that were made before no longer fit the others."""
+    _found: dict[int, SimParams] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.workload.trace(0).nodes
@@ -47,9 +50,15 @@ class TraceSource:
         Raises:
             InputError: the traces of this workload cannot share a shape.
         """
+        found = self._found.get(seed)
+        if found is not None and _shapes(found) == self.shapes:
+            return found
         compiled = self.compiled(seed)
         self.shapes = _larger(self.shapes, _rounded_shapes(compiled.params))
-        return _filled_up(compiled.params, self.shapes)
+        found = _filled_up(compiled.params, self.shapes)
+        if seed in self.kept:
+            self._found[seed] = found
+        return found
 
     def compiled(self, seed: int) -> Compiled:
         """Return the compiled trace of a seed with its names, in its own shape."""
@@ -92,7 +101,7 @@ def _rounded(number: int) -> int:
 def _rounded_shapes(params: SimParams) -> Shapes:
     found = []
     for path, leaf in jax.tree_util.tree_flatten_with_path(params)[0]:
-        axes = _axes_by_pods(tuple(key.name for key in path), np.ndim(leaf))
+        axes = _axes_by_pods(tuple(jax.tree_util.keystr(path, simple=True, separator="/").split("/")), np.ndim(leaf))
         roomy = (_rounded(size + size // 4) if axis in axes else size for axis, size in enumerate(np.shape(leaf)))
         found.append(tuple(roomy))
     return tuple(found)

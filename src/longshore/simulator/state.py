@@ -6,7 +6,8 @@ from longshore.core.arrays.cluster_arrays import State
 from longshore.core.arrays.ops import Array
 
 # Phases of a pod.
-ABSENT, WAITING, RUNNING, GONE = 0, 1, 2, 3
+ABSENT, WAITING, RUNNING, GONE, ASLEEP = 0, 1, 2, 3, 4
+"""`ASLEEP`: it belongs to a node that is away, and comes back with it."""
 
 BLOCK = 32
 """Pods per block."""
@@ -31,7 +32,7 @@ class SimState(NamedTuple):
     pod_devices: Array  # [pods, devices] int64 milli held of each GPU
     # The next pod to leave and the next to try are found by blocks: a step touches one pod, hence one block, so that
     # its cost does not grow with the length of the trace. Pod p stands in block p // BLOCK.
-    pod_end: Array  # [blocks, BLOCK] float64; inf unless it runs and will end by itself
+    pod_end: Array  # [blocks, BLOCK] float64; inf unless it runs, or sleeps, and will end by itself
     pod_order: Array  # [blocks, BLOCK] int32; place in the queue, LATE unless it waits
     pod_tried: Array  # [blocks, BLOCK] int32; the epoch of its last try
     first_end: Array  # [blocks] float64; the least `pod_end`

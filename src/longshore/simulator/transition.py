@@ -1,5 +1,11 @@
-"""One step: what happens next, what it changes, and the decision that it asks for."""
+"""One step, as everything that plays takes it: look, choose, act, and what the placement was worth.
 
+A step either decides on a pod or changes something else, never both: so the decision is made on the cluster as it is,
+and all changes are written down once, at the end. A rollout takes whole steps; learners and the Gymnasium environment
+look, have their own say in the choice, and act.
+"""
+
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -7,12 +13,13 @@ import jax
 import jax.numpy as jnp
 
 from longshore import filters
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, State
 from longshore.core.arrays.ops import Array, ratio
 from longshore.core.arrays.place import shift
+from longshore.objectives.base import Objective, Transition
 from longshore.policies.base import Policy, choose_node
 from longshore.simulator.params import Kind, SimParams
-from longshore.simulator.state import ABSENT, BLOCK, GONE, LATE, RUNNING, WAITING, SimState, StepTaken
+from longshore.simulator.state import ABSENT, ASLEEP, BLOCK, GONE, LATE, RUNNING, WAITING, SimState, StepTaken
 
 
 class Program(NamedTuple):
@@ -72,12 +79,25 @@ class Situation(NamedTuple):
     feasible: Array  # [nodes] bool
 
 
-def step(program: Program, params: SimParams, state: SimState, policy: Array | int = 0) -> tuple[SimState, StepTaken]:
-    """Play the next event, `policy` (a row of the program's) being the one that decides.
+class Acted(NamedTuple):
+    """What a step led to."""
 
-    A step either decides on a pod or changes something else, never both: so the decision is made on the cluster as it
-    is, and all changes are written down once, at the end.
-    """
+    state: SimState
+    taken: StepTaken
+    change: Transition  # with the latencies as they are; about node 0 where no pod was placed
+
+    def earned(self, reward: Callable[[Transition], Array]) -> Array:
+        """Return what the placement earns; 0 where there was none."""
+        return jnp.where(self.taken.node >= 0, reward(self.change), 0.0)
+
+    def is_over(self, objective: Objective) -> Array:
+        """Say whether nothing is left to happen, or the objective ends the episode."""
+        is_ended = (self.taken.node >= 0) & objective.ends_episode(self.change)
+        return (self.taken.kind == Kind.IDLE) | is_ended
+
+
+def step(program: Program, params: SimParams, state: SimState, policy: Array | int = 0) -> Acted:
+    """Play the next event, `policy` (a row of the program's) being the one that decides."""
     state, seen = look(program.filters, params, state)
     # Only the choice differs between policies: the rest of the step is traced and compiled once for all of them.
     choices = [partial(_choose, one) for one in program.policies]
@@ -94,38 +114,45 @@ def look(filter_names: tuple[str, ...], params: SimParams, state: SimState) -> t
     """Move the clock to the next event and see what it asks for."""
     event = _next(params, state)
     state = _tick(params, state, event)
+    return state, situation(filter_names, params, state, event)
+
+
+def situation(filter_names: tuple[str, ...], params: SimParams, state: SimState, event: Next) -> Situation:
+    """Return what an event asks for; the clock stands at it already."""
     is_decision = (event.kind == Kind.CREATE) | (event.kind == Kind.RETRY)
     cluster = with_next(params, state, event.pod, visible(params, state))
     pod_class = params.pod_class[event.pod]
     feasible = filters.feasible(cluster, pod_class, filter_names) & ~state.is_cordoned
-    return state, Situation(event, is_decision, cluster, pod_class, feasible)
+    return Situation(event, is_decision, cluster, pod_class, feasible)
 
 
 def act(
     params: SimParams, state: SimState, seen: Situation, node: Array, devices: Array, *, has_node_events: bool
-) -> tuple[SimState, StepTaken]:
+) -> Acted:
     """Write down what happens: the pod goes to the node (-1 = it waits), or the event that is no decision."""
     event = seen.event
     node = jnp.where(seen.is_decision & seen.feasible.any(), node, -1).astype(jnp.int32)
-    state = _write(params, state, event.pod, seen.is_decision, node, devices, _is_leaving(event))
+    after = _settle(params, state, event, seen.is_decision, node, devices)
     if has_node_events:
-        state = _change_node(state, event)
+        after = _change_node(params, after, event)
     num_feasible = seen.feasible.sum().astype(jnp.int32)
-    return state, StepTaken(event.kind, event.time, event.pod, node, seen.is_decision, num_feasible)
+    # What is earned does not depend on when readings were taken.
+    change = Transition(
+        with_latency(seen.cluster, state.latency_ms),
+        with_latency(visible(params, after), state.latency_ms),
+        seen.pod_class,
+        jnp.maximum(node, 0),
+    )
+    return Acted(after, StepTaken(event.kind, event.time, event.pod, node, seen.is_decision, num_feasible), change)
 
 
 def advance(params: SimParams, state: SimState, *, has_node_events: bool) -> tuple[SimState, Next]:
-    """Find the next event, move the clock, and apply all of it but the decision."""
+    """Move the clock to the next event, and apply all of it but the decision."""
     event = _next(params, state)
     state = _tick(params, state, event)
-    nothing = jnp.zeros(params.cluster.state.gpu_used.shape[1], jnp.int64)
-    state = _write(params, state, event.pod, jnp.zeros((), bool), jnp.int32(-1), nothing, _is_leaving(event))
-    return (_change_node(state, event) if has_node_events else state), event
-
-
-def settle(params: SimParams, state: SimState, pod: Array, is_decision: Array, node: Array, devices: Array) -> SimState:
-    """Write a decision down: the pod runs on the node, or waits (node -1)."""
-    return _write(params, state, pod, is_decision, node, devices, jnp.zeros((), bool))
+    no_devices = jnp.zeros(params.cluster.state.gpu_used.shape[1], jnp.int64)
+    state = _settle(params, state, event, jnp.zeros((), bool), jnp.int32(-1), no_devices)
+    return (_change_node(params, state, event) if has_node_events else state), event
 
 
 def visible(params: SimParams, state: SimState) -> ClusterArrays:
@@ -227,22 +254,13 @@ def _tick(params: SimParams, state: SimState, event: Next) -> SimState:
     return _new_epoch(state, is_change | is_scrape)
 
 
-def _is_leaving(event: Next) -> Array:
-    return (event.kind == Kind.DEPART) | (event.kind == Kind.DELETE)
-
-
-def _write(
-    params: SimParams,
-    state: SimState,
-    pod: Array,
-    is_decision: Array,
-    node: Array,
-    devices: Array,
-    is_leaving: Array,
+def _settle(
+    params: SimParams, state: SimState, event: Next, is_decision: Array, node: Array, devices: Array
 ) -> SimState:
     """Write down what happened to one pod: it runs on the node, it waits (node -1), or it leaves."""
+    pod, is_leaving = event.pod, (event.kind == Kind.DEPART) | (event.kind == Kind.DELETE)
     phase = state.pod_phase[pod]
-    was_running = is_leaving & (phase == RUNNING)
+    was_running = is_leaving & ((phase == RUNNING) | (phase == ASLEEP))
     is_placed = is_decision & (node >= 0)
     is_new = is_decision & (phase == ABSENT)
     target = jnp.where(is_placed, node, jnp.where(was_running, state.pod_node[pod], 0))
@@ -301,28 +319,41 @@ def _new_epoch(state: SimState, is_new: Array) -> SimState:
     )
 
 
-def _change_node(state: SimState, event: Next) -> SimState:
-    """Apply a failure, a drain or a join."""
+def _change_node(params: SimParams, state: SimState, event: Next) -> SimState:
+    """Apply a failure, a drain or a join.
+
+    A node's own pods (a DaemonSet's) stay with it: they run on while it is drained, and are there when it joins again.
+    """
     is_fail, is_drain, is_join = (event.kind == kind for kind in (Kind.FAIL, Kind.DRAIN, Kind.JOIN))
     is_emptied = is_fail | is_drain
     here = jnp.arange(state.is_up.shape[0]) == event.node
-    keeps = ~(here & is_emptied)
-    evicted = (state.pod_phase == RUNNING) & (state.pod_node == event.node) & is_emptied
-    cluster = state.cluster
+    is_own = params.cluster.classes.keeps_on[params.pod_class] == 0
+    is_there = (state.pod_phase == RUNNING) & (state.pod_node == event.node)
+    evicted = is_there & ~is_own & is_emptied
+    phase = jnp.where(evicted, WAITING, jnp.where(is_there & is_own & is_fail, ASLEEP, state.pod_phase))
+    wakes = (phase == ASLEEP) & (state.pod_node == event.node) & is_join
     state = state._replace(
-        cluster=cluster._replace(
-            requested=cluster.requested * keeps[:, None],
-            nonzero_requested=cluster.nonzero_requested * keeps[:, None],
-            pod_count=cluster.pod_count * keeps,
-            counts=cluster.counts * keeps,
-            gpu_used=cluster.gpu_used * keeps[:, None],
-        ),
+        cluster=_without(params, state, event.node, evicted),
         is_up=(state.is_up & ~(here & is_fail)) | (here & is_join),
         is_cordoned=(state.is_cordoned | (here & is_drain)) & ~(here & is_join),
-        pod_phase=jnp.where(evicted, WAITING, state.pod_phase).astype(jnp.int8),
+        pod_phase=jnp.where(wakes, RUNNING, phase).astype(jnp.int8),
         pod_node=jnp.where(evicted, -1, state.pod_node),
     )
     return _new_epoch(_requeue(state, evicted), is_emptied | is_join)
+
+
+def _without(params: SimParams, state: SimState, node: Array, evicted: Array) -> State:
+    """Return what runs on the nodes when some pods of one node do not."""
+    cluster, classes = state.cluster, params.cluster.classes
+    left = jnp.zeros(classes.keeps_on.shape, jnp.int64).at[params.pod_class].add(evicted)
+    return cluster._replace(
+        requested=cluster.requested.at[node].add(-(left @ classes.request)),
+        nonzero_requested=cluster.nonzero_requested.at[node].add(-(left @ classes.nonzero_request)),
+        pod_count=cluster.pod_count.at[node].add(-left.sum()),
+        keeping=cluster.keeping.at[node].add(-(left @ classes.keeps_on)),
+        counts=cluster.counts.at[:, node].add(-(params.cluster.tables.match @ left)),
+        gpu_used=cluster.gpu_used.at[node].add(-jnp.where(evicted[:, None], state.pod_devices, 0).sum(axis=0)),
+    )
 
 
 def _requeue(state: SimState, evicted: Array) -> SimState:

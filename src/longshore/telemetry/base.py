@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from longshore.core.words.node import NodeReadings
 
-DEFAULT_MAX_AGE_SECONDS = 60.0
+MAX_AGE_SECONDS = 60.0
 
 
 class TimedReadings(NamedTuple):
@@ -28,10 +28,14 @@ class SourceReadings:
     problem: str | None = None
     """Why these are not the newest, in a sentence; None = all is well."""
 
-    def age_seconds(self, now_seconds: float) -> float | None:
-        """Return the age of the newest reading; None = there is none."""
-        times = [timed.time_seconds for timed in self.nodes.values()]
-        return max(0.0, now_seconds - max(times)) if times else None
+    def age_seconds(self, now_seconds: float, max_age_seconds: float) -> float | None:
+        """Return the age of the newest reading; None = there is none.
+
+        One that is far ahead of our clock is not known, and says nothing about the others.
+        """
+        ages = [now_seconds - timed.time_seconds for timed in self.nodes.values()]
+        believed = [age for age in ages if age >= -max_age_seconds]
+        return max(0.0, min(believed)) if believed else None
 
     def known(self, now_seconds: float, max_age_seconds: float) -> dict[str, NodeReadings]:
         """Return every node's readings; those that are too old, or as far ahead of our clock, are not known."""

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from longshore.core.words.labels import Labels, Requirement, Selector, freeze
 from longshore.core.words.node import Node
 from longshore.core.words.pod import (
-    LATENCY_HARD_ANNOTATION,
-    LATENCY_SOFT_ANNOTATION,
+    LATENCY_HARD_ANNOTATIONS,
+    LATENCY_SOFT_ANNOTATIONS,
     Container,
     HostPort,
     Owner,
@@ -142,7 +142,7 @@ def mean_share(apps: Sequence[App], nodes: Sequence[Node]) -> float:
 
 def latency_annotations(soft_ms: float | None, hard_ms: float | None) -> Labels:
     """Write the limits as the annotations that carry them."""
-    limits = {LATENCY_SOFT_ANNOTATION: soft_ms, LATENCY_HARD_ANNOTATION: hard_ms}
+    limits = {LATENCY_SOFT_ANNOTATIONS[0]: soft_ms, LATENCY_HARD_ANNOTATIONS[0]: hard_ms}
     return freeze({key: f"{limit:g}" for key, limit in limits.items() if limit is not None})
 
 

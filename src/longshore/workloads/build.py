@@ -18,7 +18,7 @@ def build_workload(name: str, parameters: Mapping[str, object]) -> Workload:
         UnknownNameError: no such workload or parameter; the message offers the nearest.
         InputError: a value of the wrong type, or out of range.
     """
-    factory = REGISTRY.load(name)
+    factory = REGISTRY.find(name)
     fields = {field.name: field.default for field in dataclasses.fields(factory)}
     for parameter in parameters:
         if parameter not in fields:
@@ -27,4 +27,7 @@ def build_workload(name: str, parameters: Mapping[str, object]) -> Workload:
         return cast("Workload", msgspec.convert(dict(parameters), factory, strict=False))
     except msgspec.ValidationError as error:
         described = ", ".join(f"`{field}` (default {default!r})" for field, default in fields.items())
-        raise InputError(f"workload `{name}`: {error}", f"its parameters: {described}") from error
+        reason, _, path = str(error).partition(" - at ")
+        field = path.strip("`$.")
+        got = f"`{field}` is `{parameters[field]}`: {reason}" if field in parameters else reason
+        raise InputError(f"workload `{name}`: {got}", f"its parameters: {described}") from error

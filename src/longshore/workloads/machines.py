@@ -19,6 +19,7 @@ LATENCY_MS_ANNOTATION = "longshore.dev/latency-ms"
 ZONE_LATENCY_MS_ANNOTATION = "longshore.dev/zone-latency-ms"
 WATTS_ANNOTATION = "longshore.dev/watts"
 COST_ANNOTATION = "longshore.dev/cost-per-hour"
+CARBON_ANNOTATION = "longshore.dev/carbon-grams-per-kwh"
 
 ZONE_STEPS_MS = (0.4, 1.8, 3.1)
 """Latency to the own zone, the one beside it and those beyond: assumed, as of zones of one region, not measured."""
@@ -36,10 +37,10 @@ def make_node(
     taints: tuple[Taint, ...] = (),
     latency_ms: float | None = None,
     zone_latency_ms: Mapping[str, float] | None = None,
-    watts: tuple[float, ...] | None = None,
-    cost_per_hour: float | None = None,
+    watts: tuple[float, ...] = _DEFAULT.power.watts_at_load,
+    cost_per_hour: float = _DEFAULT.cost_per_hour,
 ) -> Node:
-    """Make a node of `cpu` cores and `memory_mib` MiB; 110 pods is the kubelet's default."""
+    """Make a node of `cpu` cores and `memory_mib` MiB; 110 pods is the kubelet's default, the watts are a server's."""
     amounts = (
         (CPU, cpu * NANOS_PER_UNIT),
         (MEMORY, memory_mib * MIB * NANOS_PER_UNIT),
@@ -49,8 +50,9 @@ def make_node(
     notes = {
         LATENCY_MS_ANNOTATION: None if latency_ms is None else f"{latency_ms:g}",
         ZONE_LATENCY_MS_ANNOTATION: ",".join(f"{zone}={step:g}" for zone, step in zones) or None,
-        WATTS_ANNOTATION: None if watts is None else ",".join(f"{step:g}" for step in watts),
-        COST_ANNOTATION: None if cost_per_hour is None else f"{cost_per_hour:g}",
+        WATTS_ANNOTATION: ",".join(f"{step:g}" for step in watts),
+        COST_ANNOTATION: f"{cost_per_hour:g}",
+        CARBON_ANNOTATION: f"{_DEFAULT.carbon_grams_per_kwh:g}",
     }
     return Node(
         name=name,
@@ -60,8 +62,8 @@ def make_node(
         annotations=freeze({key: text for key, text in notes.items() if text is not None}),
         taints=taints,
         readings=NodeReadings(latency_ms=latency_ms, zone_latency_ms=zones),
-        power=_DEFAULT.power if watts is None else NodePower(watts),
-        cost_per_hour=_DEFAULT.cost_per_hour if cost_per_hour is None else cost_per_hour,
+        power=NodePower(watts),
+        cost_per_hour=cost_per_hour,
     )
 
 

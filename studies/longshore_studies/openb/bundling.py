@@ -14,7 +14,7 @@ from longshore.agents.networks.kinds import Kinds
 from longshore.core.arrays.feature_view import View
 from longshore.core.arrays.features import chosen, columns, feature_specs
 from longshore.core.arrays.place import place
-from longshore.core.network.bundle import Bundle, Envelope, Interval, Weight
+from longshore.core.network.bundle import LOAD_SCALE, Bundle, Envelope, Interval, Weight
 from longshore.core.network.forward import LOADS, POD_KINDS, needed, tensor_names
 from longshore.policies.base import Policy
 from longshore_studies.openb.filling import fill_all
@@ -86,6 +86,7 @@ def make_bundle(
         provenance=dict(provenance),
         metrics=dict(metrics),
         tie_tolerance=TIE_TOLERANCE,
+        load=LOAD_SCALE,
     )
 
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 import longshore.simulator  # noqa: F401  (switches 64-bit numbers on)
 from longshore.core.arrays import gpu
-from longshore.core.arrays.cluster_arrays import ClusterArrays, State, rows_of
+from longshore.core.arrays.cluster_arrays import ClusterArrays, State, is_on, rows_of
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import shift
 from longshore.core.arrays.power import cpu_millis_left, pwr_node_watts
@@ -178,6 +178,7 @@ def _written(state: State, one: State, node: Array) -> State:
         requested=state.requested.at[node].set(one.requested[0]),
         nonzero_requested=state.nonzero_requested.at[node].set(one.nonzero_requested[0]),
         pod_count=state.pod_count.at[node].set(one.pod_count[0]),
+        keeping=state.keeping.at[node].set(one.keeping[0]),
         counts=state.counts.at[:, node].set(one.counts[:, 0]),
         gpu_used=state.gpu_used.at[node].set(one.gpu_used[0]),
     )
@@ -185,14 +186,14 @@ def _written(state: State, one: State, node: Array) -> State:
 
 def _outcome(before: ClusterArrays, after: ClusterArrays, node: Array, devices: Array, had_room: Array) -> Filled:
     watts, watts_after = pwr_node_watts(before)[0], pwr_node_watts(after)[0]
-    was_on, is_on = before.state.pod_count[0] > 0, after.state.pod_count[0] > 0
+    was_on, on = is_on(before)[0], is_on(after)[0]
     return Filled(
         node=node.astype(jnp.int32),
         milli=devices.sum().astype(jnp.int32),
         on_device=devices != 0,
         watts=(watts_after - watts).astype(jnp.float32),
-        watts_idle_off=(jnp.where(is_on, watts_after, 0) - jnp.where(was_on, watts, 0)).astype(jnp.float32),
-        nodes_on=is_on.astype(jnp.int32) - was_on,
+        watts_idle_off=(jnp.where(on, watts_after, 0) - jnp.where(was_on, watts, 0)).astype(jnp.float32),
+        nodes_on=on.astype(jnp.int32) - was_on,
         had_room=had_room,
     )
 

@@ -260,7 +260,8 @@ def draw(rows: Sequence[dict[str, Any]], out: Path) -> None:
     """Draw allocation against watts and against nodes: one learned policy as its dial turns, and the baselines."""
     import matplotlib as mpl
 
-    from longshore.evaluation.report_svg import INK, MUTED, dress, make_figure, settings
+    from longshore.evaluation.colours import INK, MUTED
+    from longshore.evaluation.report_svg import dress, make_figure, settings
 
     with settings(), mpl.rc_context({"svg.hashsalt": "front"}):
         figure = make_figure(860, 400)

@@ -165,11 +165,6 @@ def test_a_table_that_would_be_too_large_is_refused() -> None:
         QTable().build(Sizes(2, 10))
 
 
-def test_a_look_ahead_of_three_is_refused() -> None:
-    with pytest.raises(InputError, match="look-ahead of 3"):
-        QTable(lookahead=3).build(Sizes(4, 2))
-
-
 @pytest.mark.parametrize(
     ("learner", "want"),
     [

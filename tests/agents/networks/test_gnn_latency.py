@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from longshore.agents.networks.base import Sizes
 from longshore.agents.networks.gnn import Gnn
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.queries import ZONE_KEY
 from longshore.core.network.forward import SCORE, forward, needed
@@ -18,6 +17,7 @@ from longshore.core.words.snapshot import Snapshot
 from longshore.policies.inputs import policy_inputs
 from support import jax_arrays
 from support.builders import NodeBuilder, make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 FEATURES = ("node_cpu_used", "after_cpu_used", "latency")
 BLUEPRINT = Gnn(width=8).build(Sizes(len(FEATURES), 0))

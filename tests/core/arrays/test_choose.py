@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as arrays_of
 
 from longshore.core.arrays.choose import TIE_TOLERANCE, choose, choose_two
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.jax_arrays import to_jax
 
 # Order of names: a, b, c, d; order of rows: c, a, d, b.

@@ -11,7 +11,10 @@ from support.builders import make_pod
 
 
 def index_of(*specs: PodSpec) -> ClassIndex:
-    return ClassIndex(specs, [dict(spec.labels) for spec in specs])
+    index = ClassIndex()
+    for one in specs:
+        index.add(one, dict(one.labels))
+    return index
 
 
 def spec(namespace: str, **labels: str) -> PodSpec:

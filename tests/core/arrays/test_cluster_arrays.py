@@ -10,12 +10,12 @@ import pytest
 from core.clusters import rich_snapshot
 from longshore.core.arrays import cluster_arrays as arrays_module
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from support.builders import random_snapshot
+from support.compiling import encode
 from support.jax_arrays import assert_same_trees, to_jax
 
 # `name: Array  # [axes] type; words`; a line without a comment is like the one above it.
-LINE = re.compile(r"^    (\w+): Array(?:  # \[(.*?)\] (\w+)|  # .*)?", re.M)
+LINE = re.compile(r"^    (\w+): (?:dict\[str, )?Array\]?(?:  # \[(.*?)\] (\w+)|  # .*)?", re.M)
 PART = re.compile(r"^    (\w+): (\w+)", re.M)
 
 
@@ -25,9 +25,11 @@ def documented(part: object, source_name: str) -> Iterator[tuple[str, np.ndarray
     for name, line_axes, line_dtype in LINE.findall(inspect.getsource(getattr(arrays_module, source_name))):
         if line_dtype:
             axes, dtype = line_axes, line_dtype
-        yield f"{source_name}.{name}", getattr(part, name), [axis for axis in axes.split(", ") if axis], dtype
+        found = getattr(part, name)
+        for array in found.values() if isinstance(found, dict) else (found,):
+            yield f"{source_name}.{name}", array, [axis for axis in axes.split(", ") if axis], dtype
     for name, kind in PART.findall(inspect.getsource(getattr(arrays_module, source_name))):
-        if kind != "Array":
+        if kind not in ("Array", "dict"):
             yield from documented(getattr(part, name), kind)
 
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from core.clusters import oracle_cluster, rich_snapshot
 from longshore.core.arrays.choose import choose
-from longshore.core.arrays.encode import encode
 from longshore.core.words.errors import InputError
 from longshore.core.words.labels import Requirement, Selector
 from longshore.core.words.pod import AffinityTerm
@@ -18,6 +17,7 @@ from longshore.core.words.snapshot import Controller, Service, Snapshot, Typical
 from longshore.filters import feasible
 from longshore.policies.heuristics.kube_default import POLICY
 from support.builders import GIB, make_node, make_pod, make_snapshot, random_snapshot
+from support.compiling import encode
 from support.jax_arrays import assert_same_trees
 
 seeds = st.integers(0, 2**32 - 1)
@@ -117,7 +117,7 @@ def test_resources_that_nobody_asks_for_have_no_column() -> None:
 
 def test_an_empty_snapshot_is_one_row_of_padding() -> None:
     encoded = encode(Snapshot())
-    assert encoded.specs == ()
+    assert not encoded.specs
     assert encoded.arrays.nodes.is_real.tolist() == [False]
     assert encoded.arrays.classes.request.shape == (0, 3)
 

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.clusters import rich_snapshot
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.queries import HOSTNAME_KEY
 from longshore.core.words.labels import Requirement, Selector, selector_matches
 from longshore.core.words.pod import AffinityTerm, HostPort, Pod, PodSpec, SpreadConstraint, WeightedAffinityTerm
 from longshore.core.words.snapshot import Service, Snapshot
 from support.builders import PodBuilder, make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 WEB, DB = (Selector((Requirement("app", "In", (name,)),)) for name in ("web", "db"))
 WEB_POD, DB_POD = (make_pod(name).label("app", name) for name in ("web", "db"))
@@ -77,10 +78,29 @@ def test_spread_constraints_are_parted_into_hard_and_soft() -> None:
     hard = SpreadConstraint(2, HOSTNAME_KEY, True, WEB, 3, False, True)
     soft = SpreadConstraint(1, "zone", False, DB)
     classes = encoded(WEB_POD.spec(spread=(soft, hard))).arrays.classes
-    got = [[int(column[0, 0]) for column in spread[2:]] for spread in (classes.hard_spread, classes.soft_spread)]
-    # max skew, least domains, matches itself, honours affinity, honours taints, is by host
-    assert got == [[2, 3, 1, 0, 1, 1], [1, 1, 0, 1, 0, 0]]
+    spreads = (classes.hard_spread, classes.soft_spread)
+    got = [
+        tuple(column.item() for column in (one.max_skew, one.min_domains, one.self_match, one.is_hostname))
+        for one in spreads
+    ]
+    assert got == [(2, 3, 1, True), (1, 1, 0, False)]
     assert not classes.soft_is_default[0]
+
+
+def test_spread_constraints_point_at_the_nodes_that_count() -> None:
+    hard = SpreadConstraint(2, HOSTNAME_KEY, True, WEB, 3, False, True)
+    soft = SpreadConstraint(1, "zone", False, DB)
+    nodes = (make_node("a").taint("dirty"), make_node("b").label("disk", "ssd"))
+    arrays = encode(make_snapshot(*nodes, WEB_POD.node_selector("disk", "ssd").spec(spread=(soft, hard)))).arrays
+    of_affinity, of_taints = (
+        [
+            arrays.tables.masks[getattr(one, name)[0, 0]].tolist()
+            for one in (arrays.classes.hard_spread, arrays.classes.soft_spread)
+        ]
+        for name in ("affinity_mask", "taint_mask")
+    )
+    assert of_affinity == [[True, True], [False, True]]  # the hard one does not ask for the selector's nodes
+    assert of_taints == [[False, True], [True, True]]  # the soft one does not mind taints
 
 
 def test_spread_self_match_holds_for_the_empty_selector_and_not_without_one() -> None:

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longshore.core.arrays.cluster_arrays import NodeArrays
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.encode_nodes import node_arrays, num_devices, reading_arrays
 from longshore.core.arrays.queries import ZONE_KEY
 from longshore.core.words.resources import CORE_RESOURCES
 from support.builders import NodeBuilder, make_node, make_snapshot
+from support.compiling import encode
 
 WIDTH = 5
 

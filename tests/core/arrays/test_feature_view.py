@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.feature_view import View
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 
 @pytest.fixture

@@ -17,14 +17,16 @@ from hypothesis import strategies as st
 from longshore import filters
 from longshore.core.arrays import features as module
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import Encoded, encode
-from longshore.core.arrays.features import ALL, FEATURES, default_names, feature_hash, feature_specs, features, names_of
+from longshore.core.arrays.encode import Encoded
+from longshore.core.arrays.feature_table import EVERYWHERE, FEATURES
+from longshore.core.arrays.features import ALL, default_names, feature_hash, feature_specs, features, names_of
 from longshore.core.arrays.gpu import best_fit
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.place import place
 from longshore.core.words.errors import InputError, UnknownNameError
 from support import jax_arrays
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot, random_snapshot
+from support.compiling import encode
 from support.uniform import Cluster, device_clusters, oracle_clusters, share_clusters
 
 every_feature = pytest.mark.parametrize("name", ALL)
@@ -197,6 +199,24 @@ def test_the_load_changes_the_node_and_the_pools() -> None:
     assert row(loaded, "b", "cluster_on_share") == pytest.approx(0.5)
 
 
+def test_a_node_with_daemonsets_alone_is_off() -> None:
+    agent = make_pod("agent").cpu("1").owner("DaemonSet", "agent")
+    nodes = [make_node(name).power(100.0, 300.0) for name in "ab"]
+    encoded = encode_parts(make_pod("web").cpu("1"), *nodes, agent.on("a"), make_pod("other").cpu("1").on("b"))
+    assert [row(encoded, name, "node_is_on") for name in "ab"] == [0.0, 1.0]
+    assert row(encoded, "a", "cluster_on_share") == 0.5
+    # a: 300 · 2/4 from nothing, though the DaemonSet's quarter is in it; b: another quarter.
+    assert row(encoded, "a", "added_watts_from_off") == pytest.approx(200 / 300)
+    assert row(encoded, "b", "added_watts_from_off") == pytest.approx(50 / 300)
+
+
+def test_a_daemonsets_pod_switches_no_node_on() -> None:
+    agent = make_pod("agent").cpu("1").owner("DaemonSet", "agent")
+    encoded = encode_parts(agent, make_node("a").power(100.0, 300.0))
+    assert row(encoded, "a", "added_watts_from_off") == 0.0
+    assert row(encoded, "a", "added_watts") == pytest.approx(50 / 300)
+
+
 def test_pools_are_over_all_nodes_not_only_feasible_ones() -> None:
     busy = make_node("a").taint("wear")
     encoded = encode_parts(busy, make_node("b"), make_pod("p").cpu(100), make_pod("q").cpu(2000).on("a"))
@@ -304,7 +324,7 @@ def test_names_are_unique_and_every_row_is_filled() -> None:
         assert feature.unit
         assert feature.description
         assert feature.normalisation
-        assert set(feature.where) <= set(module.EVERYWHERE)
+        assert set(feature.where) <= set(EVERYWHERE)
         assert feature.version >= 1
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.gpu import best_fit, fits, free_milli, take_from_each, take_fullest, take_in_order, taken
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.jax_arrays import assert_same_trees, to_jax
 
 ONLY_CLASS = np.asarray(0)

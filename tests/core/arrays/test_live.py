@@ -1,5 +1,7 @@
 """The live cluster: at any moment its arrays mean what a fresh encoding of its snapshot means."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -10,17 +12,20 @@ from hypothesis import strategies as st
 from core.live_moves import histories
 from longshore import filters
 from longshore.core.arrays import live as live_module
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.cluster_arrays import is_on
+from longshore.core.arrays.compiler import Compiler
+from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.features import ALL, features
 from longshore.core.arrays.live import LiveCluster
-from longshore.core.arrays.live_arrays import LiveArrays
 from longshore.core.words.errors import InputError
 from longshore.core.words.node import NodeReadings
 from longshore.core.words.pod import HostPort, Pod
 from longshore.core.words.snapshot import Namespace, Service
+from longshore.filters import static_parts
 from longshore.policies import REGISTRY
 from longshore.policies.base import choose_node
 from support.builders import make_node, make_pod
+from support.compiling import encode
 
 FILTERS = filters.filter_set("upstream+latency")
 SCORED_BY = ("kube-default", "fgd", "gpu-clustering", "random", "energy-latency")
@@ -43,7 +48,7 @@ def assert_same_rooms(live: Encoded, fresh: Encoded) -> None:
     columns = [live.resource_names.index(name) for name in fresh.resource_names]
     one, other = live.arrays.state, fresh.arrays.state
     assert (one.requested[order][:, columns] == other.requested[rows]).all()
-    for name in ("nonzero_requested", "pod_count", "gpu_used"):
+    for name in ("nonzero_requested", "pod_count", "keeping", "gpu_used"):
         assert (getattr(one, name)[order] == getattr(other, name)[rows]).all(), name
     assert (live.arrays.nodes.name_rank[order] == fresh.arrays.nodes.name_rank[rows]).all()
 
@@ -84,7 +89,7 @@ def test_arrays_mean_what_a_fresh_encoding_means(seed: int) -> None:
 
 
 def live_of(*parts: object) -> LiveCluster:
-    live = LiveCluster()
+    live = LiveCluster(static_parts())
     for part in parts:
         word = part.build()
         (live.put_pod if isinstance(word, Pod) else live.put_node)(word)
@@ -199,6 +204,17 @@ def test_readings_wait_for_a_node_that_joins_later() -> None:
     assert encoded.arrays.readings.latency_ms[encoded.node_index["later"]] == 9.0
 
 
+def test_readings_of_nodes_that_are_gone_are_forgotten_with_their_source() -> None:
+    live = live_of(make_node("a"))
+    for number in range(5):
+        live.put_readings({f"gone-{number}": NodeReadings(latency_ms=9.0)})
+        live.put_readings({f"gone-{number}": NodeReadings()})
+    live.put_readings({"a": NodeReadings(latency_ms=9.0)})
+    live.put_readings({"a": NodeReadings()})
+    live.drop_node("a")
+    assert live._readings == {}
+
+
 def test_a_node_with_too_many_devices_is_refused_and_nothing_changes() -> None:
     live = live_of(make_node("a").gpu(2))
     with pytest.raises(InputError, match="65 GPU devices"):
@@ -232,7 +248,7 @@ def test_rows_that_nobody_needs_any_more_are_dropped(monkeypatch: pytest.MonkeyP
 
 
 def test_an_empty_cluster_has_no_room() -> None:
-    assert room_for(LiveCluster(), make_pod("one").build()) == set()
+    assert room_for(LiveCluster(static_parts()), make_pod("one").build()) == set()
 
 
 def test_binding_moves_the_random_numbers_on() -> None:
@@ -258,12 +274,37 @@ def test_only_classes_that_a_changed_object_is_about_are_compiled_again(monkeypa
     live, pods = live_of(make_node("a"), *parts), [part.build() for part in parts]
     live.encoded(pods)
     compiled: list[str] = []
-    compile_them = LiveArrays.compile
+    compile_them = Compiler.compile
     monkeypatch.setattr(
-        LiveArrays,
+        Compiler,
         "compile",
         lambda self, classes: (compiled.extend(one.spec.namespace for one in classes), compile_them(self, classes)),
     )
     live.put_object(None, Service("default", "web", (("app", "web"),)))
     live.encoded(pods)
     assert compiled == ["default"]
+
+
+def test_replaced_arrays_go_without_the_garbage_collector() -> None:
+    """It comes late where most objects stay for long, and each of them holds a list of all nodes and their labels."""
+    gc.collect()
+    gc.disable()
+    try:
+        for seed in range(3):
+            made = set[weakref.ref[object]]()
+            for _, live in histories(seed, 30):
+                live.encoded(live.snapshot().pods)
+                made |= {weakref.ref(live._arrays), weakref.ref(live._arrays._static)}
+            assert len(made) > 2
+            assert {ref() for ref in made} == {None, live._arrays, live._arrays._static}
+    finally:
+        gc.enable()
+
+
+def test_a_node_is_on_while_a_pod_keeps_it() -> None:
+    live = live_of(make_node("a"), make_pod("agent").owner("DaemonSet", "agent").on("a"))
+    assert list(is_on(live.encoded().arrays)) == [False]
+    live.put_pod(make_pod("web").on("a").build())  # of a class that was not there at the start
+    assert list(is_on(live.encoded().arrays)) == [True]
+    live.drop_pod("default/web")
+    assert list(is_on(live.encoded().arrays)) == [False]

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from core.clusters import rich_snapshot, unbound
 from longshore.core.arrays.cluster_arrays import ClusterArrays, State
-from longshore.core.arrays.encode import Encoded, encode
+from longshore.core.arrays.encode import Encoded
 from longshore.core.arrays.gpu import best_fit
 from longshore.core.arrays.place import place, remove
 from longshore.core.words.snapshot import Snapshot
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
+from support.compiling import encode
 from support.jax_arrays import assert_same_trees, to_jax
 
 seeds = st.integers(0, 2**32 - 1)

@@ -18,7 +18,7 @@ from longshore.core.arrays.power import (
 )
 from longshore.core.words.node import NodePower
 from longshore.core.words.pod import GpuRequest
-from objectives.clusters import node, spec, transition
+from objectives.clusters import daemon, node, spec, transition
 from support import jax_arrays
 
 
@@ -123,3 +123,11 @@ def test_pwr_draws_the_same_in_jax() -> None:
 def test_pwr_gives_unknown_gpu_models_middling_watts() -> None:
     assert gpu_watts("T4") == (10.0, 70.0)
     assert gpu_watts("V100M64") == (30.0, 250.0)
+
+
+def test_a_pod_that_keeps_no_node_on_wakes_none() -> None:
+    nodes = [node("a", power=NodePower((100.0, 300.0))), node("b", power=NodePower((50.0, 150.0)))]
+    step = transition(nodes, {"a": [spec(300)]}, "b", daemon(500))
+    np.testing.assert_allclose(added_watts(step.before, step.pod_class, switch_off_idle=True), [100.0, 0.0])
+    assert cluster_watts(step.after, switch_off_idle=True) == cluster_watts(step.before, switch_off_idle=True)
+    assert added_watts(step.before, step.pod_class)[1] == pytest.approx(50.0)

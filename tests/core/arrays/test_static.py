@@ -2,20 +2,29 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longshore.core.arrays.static import RowTable, StaticRows, named_nodes, term_matches, tolerates
-from longshore.core.words.labels import Labels, Requirement
+from longshore.core.arrays.encode import encode
+from longshore.core.arrays.static import (
+    Demand,
+    RowTable,
+    StaticPart,
+    StaticRows,
+    named_nodes,
+    selected,
+    tolerates,
+    untainted,
+)
+from longshore.core.words.errors import LongshoreError
+from longshore.core.words.labels import Requirement
 from longshore.core.words.node import Image, Taint
 from longshore.core.words.objects import Objects
 from longshore.core.words.pod import Container, NodePreference, NodeSelectorTerm, PodSpec, Toleration, Volume
-from longshore.core.words.snapshot import PersistentVolume, PersistentVolumeClaim
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
 
-ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
-BETA_ZONE, BETA_REGION = "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"
 MB = 1024 * 1024
 
 
@@ -78,9 +87,9 @@ def test_taints_mask_needs_every_taint_tolerated_but_the_preferring() -> None:
         make_node("both").taint("dirty").taint("old", effect="NoExecute"),
         make_node("only-prefers").taint("slow", effect="PreferNoSchedule"),
     )
-    assert mask(static, static.taints(PodSpec())) == [True, False, False, True]
+    assert mask(static, static.mask(untainted, PodSpec())) == [True, False, False, True]
     tolerant = spec_of(make_pod("a").toleration("dirty"))
-    assert mask(static, static.taints(tolerant)) == [True, True, False, True]
+    assert mask(static, static.mask(untainted, tolerant)) == [True, True, False, True]
 
 
 def test_taint_weight_counts_the_preferring_taints_that_are_not_tolerated() -> None:
@@ -103,29 +112,8 @@ def test_taint_weight_ignores_tolerations_of_other_effects() -> None:
 
 def test_taints_of_unknown_effects_are_passed_over() -> None:
     static = rows(make_node("odd").taint("a", effect="NoIdea"), make_node("empty").taint("a", effect=""))
-    assert mask(static, static.taints(PodSpec())) == [True, True]
+    assert mask(static, static.mask(untainted, PodSpec())) == [True, True]
     assert static.weights.rows[static.taint_weight(PodSpec())] == [0, 0]
-
-
-def test_unschedulable_mask_is_lifted_by_its_taint_toleration() -> None:
-    static = rows(make_node("open"), make_node("cordoned").unschedulable())
-    assert mask(static, static.unschedulable(PodSpec())) == [True, False]
-    tolerant = spec_of(make_pod("a").toleration("node.kubernetes.io/unschedulable"))
-    assert mask(static, static.unschedulable(tolerant)) == [True, True]
-
-
-def test_node_name_mask_leaves_the_named_node() -> None:
-    static = rows(make_node("a"), make_node("b"))
-    assert mask(static, static.node_name(PodSpec(node_name="b"))) == [False, True]
-    assert mask(static, static.node_name(PodSpec(node_name="gone"))) == [False, False]
-    assert static.node_name(PodSpec()) == 0
-
-
-def test_gpu_model_mask_accepts_any_of_the_models() -> None:
-    static = rows(make_node("a").gpu(1, "T4"), make_node("b").gpu(1, "A100"), make_node("c").gpu(1, "P100"))
-    wanted = spec_of(make_pod("a").gpu(models=("A100", "T4")))
-    assert mask(static, static.gpu_model(wanted)) == [True, True, False]
-    assert static.gpu_model(spec_of(make_pod("a").gpu())) == 0
 
 
 class TermCase(NamedTuple):
@@ -183,8 +171,9 @@ TERMS = {
 
 
 @pytest.mark.parametrize("case", TERMS.values(), ids=TERMS)
-def test_term_matches_follows_upstream(case: TermCase) -> None:
-    assert term_matches(case.term, "node-a", {"disk": "ssd"}) is case.want_match
+def test_a_term_of_node_affinity_follows_upstream(case: TermCase) -> None:
+    static = rows(make_node("node-a").label("disk", "ssd"))
+    assert mask(static, static.mask(selected, PodSpec(node_affinity=(case.term,)))) == [case.want_match]
 
 
 AFFINITIES = {
@@ -208,7 +197,7 @@ AFFINITIES = {
 @pytest.mark.parametrize(("spec", "want_mask"), AFFINITIES.values(), ids=AFFINITIES)
 def test_affinity_mask_follows_upstream(spec: PodSpec, want_mask: list[bool]) -> None:
     static = rows(make_node("a").label("disk", "ssd"), make_node("b").label("disk", "hdd"))
-    assert mask(static, static.affinity(spec)) == want_mask
+    assert mask(static, static.mask(selected, spec)) == want_mask
 
 
 def test_affinity_weight_adds_the_preferences_that_match() -> None:
@@ -240,79 +229,6 @@ def test_named_nodes_are_those_left_before_any_filter(
     terms: tuple[NodeSelectorTerm, ...] | None, want: set[str] | None
 ) -> None:
     assert named_nodes(PodSpec(node_affinity=terms)) == want
-
-
-def test_prefilter_mask_is_the_named_nodes() -> None:
-    static = rows(make_node("a"), make_node("b"))
-    assert mask(static, static.prefilter(PodSpec(node_affinity=(on_fields(named("b")),)))) == [False, True]
-    assert static.prefilter(PodSpec(node_affinity=(on_labels(SSD),))) == 0
-
-
-class ZoneCase(NamedTuple):
-    """Labels of a bound volume and of a node."""
-
-    volume: dict[str, str]
-    node: dict[str, str]
-    want_usable: bool
-
-
-ZONES = {
-    "same zone": ZoneCase({ZONE: "a"}, {ZONE: "a"}, True),
-    "another zone": ZoneCase({ZONE: "a"}, {ZONE: "b"}, False),
-    "one of several zones": ZoneCase({ZONE: "a__b"}, {ZONE: "b"}, True),
-    "none of several zones": ZoneCase({ZONE: "a__b"}, {ZONE: "c"}, False),
-    "the joined text is no zone": ZoneCase({ZONE: "a__b"}, {ZONE: "a__b"}, False),
-    "spaces around zones": ZoneCase({ZONE: "a__ b "}, {ZONE: "b"}, True),
-    "an empty part makes the label void": ZoneCase({ZONE: "a__"}, {ZONE: "b"}, True),
-    "an empty zone makes the label void": ZoneCase({ZONE: ""}, {ZONE: "b"}, True),
-    "zone and region must both match": ZoneCase({ZONE: "a", REGION: "r"}, {ZONE: "a", REGION: "s"}, False),
-    "a node without zones takes any volume": ZoneCase({ZONE: "a"}, {"disk": "ssd"}, True),
-    "a node with a region but no zone": ZoneCase({ZONE: "a"}, {REGION: "r"}, False),
-    "a node with more labels than the volume": ZoneCase({REGION: "r"}, {REGION: "r", ZONE: "a"}, True),
-    "beta label on both": ZoneCase({BETA_ZONE: "a"}, {BETA_ZONE: "a"}, True),
-    "beta label of the volume, stable label of the node": ZoneCase({BETA_ZONE: "a"}, {ZONE: "a"}, True),
-    "beta region of the volume, stable region of the node": ZoneCase({BETA_REGION: "r"}, {REGION: "s"}, False),
-    "the beta label of the node comes first": ZoneCase({BETA_ZONE: "a"}, {BETA_ZONE: "b", ZONE: "a"}, False),
-    "stable label of the volume, beta label of the node": ZoneCase({ZONE: "a"}, {BETA_ZONE: "a"}, False),
-    "a volume without zones": ZoneCase({"disk": "ssd"}, {ZONE: "a"}, True),
-}
-
-
-def frozen(labels: dict[str, str]) -> Labels:
-    return tuple(sorted(labels.items()))
-
-
-def volume_mask(node_labels: dict[str, str], volume_labels: dict[str, str], spec: PodSpec) -> list[bool]:
-    node = make_node("n")
-    for key, value in node_labels.items():
-        node = node.label(key, value)
-    claim = PersistentVolumeClaim("default", "data", "disk-1")
-    static = rows(node, volumes=(PersistentVolume("disk-1", frozen(volume_labels)),), claims=(claim,))
-    return mask(static, static.volumes(spec))
-
-
-CLAIMS_DATA = PodSpec(volumes=(Volume("emptyDir"), Volume("persistentVolumeClaim", "data")))
-
-
-@pytest.mark.parametrize("case", ZONES.values(), ids=ZONES)
-def test_volume_zones_follow_upstream(case: ZoneCase) -> None:
-    assert volume_mask(case.node, case.volume, CLAIMS_DATA) == [case.want_usable]
-
-
-def test_volume_zones_need_a_claim_of_the_pod_own_namespace() -> None:
-    elsewhere = PodSpec(namespace="other", volumes=CLAIMS_DATA.volumes)
-    assert volume_mask({ZONE: "b"}, {ZONE: "a"}, elsewhere) == [True]
-
-
-def test_volume_zones_of_all_volumes_must_match() -> None:
-    static = rows(
-        make_node("a").label(ZONE, "a"),
-        make_node("b").label(ZONE, "b"),
-        volumes=(PersistentVolume("1", ((ZONE, "a__b"),)), PersistentVolume("2", ((ZONE, "b"),))),
-        claims=(PersistentVolumeClaim("default", "x", "1"), PersistentVolumeClaim("default", "y", "2")),
-    )
-    spec = PodSpec(volumes=(Volume("persistentVolumeClaim", "x"), Volume("persistentVolumeClaim", "y")))
-    assert mask(static, static.volumes(spec)) == [False, True]
 
 
 def wants_images(*images: str, init: tuple[str, ...] = (), volumes: tuple[str, ...] = ()) -> PodSpec:
@@ -398,7 +314,24 @@ def test_row_table_keeps_equal_rows_apart_where_nodes_may_change() -> None:
 
 def test_a_changed_node_is_judged_anew_by_what_made_the_row() -> None:
     static = rows(make_node("a"), make_node("b"))
-    row = static.affinity(make_pod("x").node_selector("disk", "ssd").build().spec)
+    row = static.mask(selected, make_pod("x").node_selector("disk", "ssd").build().spec)
     assert mask(static, row) == [False, False]
     static.put_node(1, make_node("b").label("disk", "ssd").build())
     assert static.masks.judges[row]([0, 1]) == [False, True]
+
+
+def test_classes_that_ask_for_the_same_share_a_row_and_others_do_not() -> None:
+    static = rows(make_node("a"), make_node("b"))
+    asks = [lambda spec, _objects: Demand(spec.namespace, lambda node, _labels: node.name == "a") for _ in range(2)]
+    first = static.mask(asks[0], PodSpec("x"))
+    assert static.mask(asks[0], PodSpec("x", labels=(("a", "b"),))) == first
+    assert len(static.masks.judges) == 1
+    static.mask(asks[1], PodSpec("x"))  # another filter's key may read the same by chance
+    static.mask(asks[0], PodSpec("y"))
+    assert len(static.masks.rows) == 2  # all are equal
+
+
+def test_a_part_that_was_not_compiled_is_named() -> None:
+    part = StaticPart("Mine", untainted)
+    with pytest.raises(LongshoreError, match="without the static part of the filter `Mine`"):
+        part.mask(encode(make_snapshot(make_node("a"), make_pod("p"))).arrays, np.asarray(0))

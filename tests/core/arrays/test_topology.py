@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
-from longshore.core.arrays.topology import domain_sums, domain_table, eligible_nodes
+from longshore.core.arrays.topology import domain_sums, domain_table, eligible_nodes, matching_pods
 from longshore.core.words.labels import Selector
 from longshore.core.words.pod import NodeSelectorTerm, SpreadConstraint
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.jax_arrays import assert_same_trees, to_jax
 
 NUM_NODES = 5
@@ -85,3 +85,19 @@ def test_no_affinity_terms_left_means_that_no_node_is_eligible() -> None:
     pod = make_pod("p").spec(spread=(constraint,), node_affinity=(NodeSelectorTerm(),))
     arrays = encode(make_snapshot(make_node("a"), pod)).arrays
     assert not eligible_nodes(arrays, np.asarray(0), arrays.classes.hard_spread).any()
+
+
+@given(counts, domains, masks, arrays_of.arrays(bool, NUM_NODES), arrays_of.arrays(bool, 3))
+@settings(max_examples=60)
+def test_matching_pods_are_alike_in_both_libraries(
+    values: np.ndarray, domain: np.ndarray, eligible: np.ndarray, scored: np.ndarray, is_hostname: np.ndarray
+) -> None:
+    arrays, domain = cluster(), np.maximum(domain, 1)
+    found, sizes = matching_pods(arrays, values, domain, eligible, scored, is_hostname)
+    rest = to_jax((values, domain, eligible, scored, is_hostname))
+    jax_found, jax_sizes = matching_pods(to_jax(arrays), *rest)
+    np.testing.assert_array_equal(found, jax_found)
+    np.testing.assert_array_equal(sizes, jax_sizes)
+    for term in np.flatnonzero(is_hostname):
+        assert found[term].tolist() == values[term].tolist()
+        assert sizes[term] == scored.sum()

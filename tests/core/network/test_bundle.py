@@ -23,6 +23,8 @@ def test_sound_policies_pass(policy: Any):
     ("changes", "want"),
     [
         pytest.param({"name": ""}, "expected one printable line", id="no name"),
+        pytest.param({"prior": "mine.py:POLICY"}, "expected names that are installed", id="a prior in a file"),
+        pytest.param({"filters": "upstream,mine.py:F"}, "expected names that are installed", id="a filter in a file"),
         pytest.param({"features": ("latency",)}, "got the feature `latency`", id="feature without a version"),
         pytest.param({"features": ()}, "at least one", id="no features"),
         pytest.param({"envelope": Envelope((0.0,), (1.0,))}, "expected 4 of each", id="short envelope"),

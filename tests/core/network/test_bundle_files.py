@@ -10,23 +10,34 @@ import msgspec
 import numpy as np
 import pytest
 
-from longshore.core.arrays.features import feature_hash
+from longshore.core.arrays.features import feature_hash, feature_specs
 from longshore.core.network import bundle_files as module
-from longshore.core.network.bundle import Bundle, BundleFacts, blank_inputs
+from longshore.core.network.bundle import LOAD_SCALE, Bundle, BundleFacts, LoadScale, blank_inputs
 from longshore.core.network.bundle_files import CARD_FILE, POLICY_FILE, WEIGHTS_FILE, read_bundle, write_bundle
 from longshore.core.network.forward import SCORE, Op, forward
 from longshore.core.network.weights import write_weights
 from longshore.core.words.errors import InputError
+from longshore.policies.bundle_folder import SHIPPED, read_folder
 from support import jax_arrays
-from support.bundle_samples import FEATURES, deepsets_tensors, make_bundle, make_dial, make_fixed, make_hybrid
+from support.bundle_samples import (
+    FEATURES,
+    deepsets_tensors,
+    make_bundle,
+    make_by_load,
+    make_dial,
+    make_fixed,
+    make_hybrid,
+)
 
 Files = dict[str, bytes]
+OTHER_LOAD = LoadScale(0.1, 0.2, scarce_from=0.5, scarce_over=0.25, little_below=0.3)
 
 SAMPLES = [
     pytest.param(make_bundle(), id="plain"),
     pytest.param(make_hybrid("kube-default"), id="hybrid"),
     pytest.param(make_dial(), id="with a preference"),
     pytest.param(make_fixed(4), id="of fixed size"),
+    pytest.param(make_by_load(load=OTHER_LOAD), id="by load"),
 ]
 
 
@@ -76,10 +87,50 @@ def test_arrays_of_jax_are_written_like_those_of_numpy():
 def test_policy_json_names_its_format_its_features_and_the_digest_of_its_weights():
     files = write_bundle(make_bundle())
     document = msgspec.json.decode(files[POLICY_FILE])
-    assert document["format"] == 1
-    assert document["features"] == [f"{name}@1" for name in FEATURES]
+    assert document["format"] == 2
+    assert document["features"] == list(feature_specs(FEATURES))
     assert document["feature_hash"] == feature_hash(FEATURES)
     assert document["weights_sha256"] == hashlib.sha256(files[WEIGHTS_FILE]).hexdigest()
+
+
+def test_format_1_means_the_load_scale_that_it_does_not_name():
+    files = changed(write_bundle(make_by_load(load=OTHER_LOAD)), format=1)
+    text = {name: value for name, value in msgspec.json.decode(files[POLICY_FILE]).items() if name != "load"}
+    assert read_bundle(files | {POLICY_FILE: msgspec.json.encode(text)}).load == LOAD_SCALE
+
+
+def test_format_1_names_no_load_scale_where_none_is_read():
+    assert read_bundle(changed(write_bundle(make_bundle()), format=1)).load is None
+
+
+def test_format_1_has_no_field_for_the_load_scale():
+    with pytest.raises(InputError, match="field `load` in format 1"):
+        read_bundle(changed(write_bundle(make_by_load()), format=1))
+
+
+@pytest.mark.parametrize("name", ["openb", "openb-nodes", "openb-power"])
+def test_shipped_bundles_of_format_1_are_read_as_before(name: str):
+    assert b'"format": 1' in (SHIPPED / name / POLICY_FILE).read_bytes()
+    assert read_folder(SHIPPED / name).load == LoadScale(
+        cpu_beforehand=0.024, gpus_beforehand=0.03, scarce_from=0.9, scarce_over=1.05 - 0.9, little_below=0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "changes", "want"),
+    [
+        pytest.param(make_by_load(), {"load": None}, "load scale None, expected one", id="none where it is read"),
+        pytest.param(make_bundle(), {"load": LOAD_SCALE}, "and only there", id="one where it is not read"),
+        pytest.param(
+            make_by_load(), {"load": msgspec.structs.asdict(LOAD_SCALE) | {"scarce_over": 0.0}},
+            "scarce_over 0.0, expected a finite number above 0", id="no width",
+        ),
+        pytest.param(make_by_load(), {"load": {"scarce_from": 0.9}}, "missing required field", id="a part of it"),
+    ],
+)  # fmt: skip
+def test_a_load_scale_that_is_not_sound_is_refused(policy: Bundle, changes: dict[str, Any], want: str):
+    with pytest.raises(InputError, match=want):
+        read_bundle(changed(write_bundle(policy), **changes))
 
 
 def test_the_model_card_is_for_people_and_not_needed():
@@ -136,7 +187,7 @@ def with_policy_text(text: bytes) -> Callable[[Files], Files]:
         pytest.param(not_finite(-np.inf), "`w2` holds numbers that are not finite", "diverged", id="infinity"),
         pytest.param(lambda f: with_weights(f, pickle.dumps([1])), "a pickle", "never does", id="pickle"),
         pytest.param(
-            lambda f: changed(f, features=["latency@2", "node_is_on@1", "cost@1", "carbon@1"]),
+            lambda f: changed(f, features=["latency@2", "node_is_on@2", "cost@1", "carbon@1"]),
             "`latency@2`, expected `latency@1`",
             "release of longshore",
             id="feature of another version",
@@ -145,7 +196,7 @@ def with_policy_text(text: bytes) -> Callable[[Files], Files]:
             lambda f: changed(f, features=["latencies@1"]), "unknown feature", "`latency`", id="unknown feature"
         ),
         pytest.param(lambda f: changed(f, feature_hash="0" * 64), "feature hash", "copy", id="wrong feature hash"),
-        pytest.param(lambda f: changed(f, format=2), "format version 2, expected 1", "release", id="later format"),
+        pytest.param(lambda f: changed(f, format=3), "format version 3, expected 1 or 2", "release", id="later format"),
         pytest.param(with_op(kind="eval"), "unknown operation `eval`", "", id="unknown operation"),
         pytest.param(with_op(code="1/0"), "cannot be read", "copy", id="unknown field of an operation"),
         pytest.param(lambda f: changed(f, colour="red"), "unknown field `colour`", "copy", id="unknown field"),

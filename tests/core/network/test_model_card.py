@@ -32,7 +32,7 @@ def test_the_card_says_what_it_optimises_and_how_it_does():
     assert "`el-rl`" in text
     assert "| reward | 1.5 [1.25, 1.75] |" in text
     assert "| learner | dqn |" in text
-    assert "| `node_is_on@1` | 0 | 0.5 |" in text
+    assert "| `node_is_on@2` | 0 | 0.5 |" in text
     assert "longshore compare --policies kube-default,DIR" in text
 
 

@@ -72,3 +72,9 @@ def test_component_missing_names_the_command() -> None:
     assert str(errors.ComponentMissingError("oracle", "make controlplane")) == (
         "`oracle` is missing on this machine\nhint: `make controlplane` provides it"
     )
+
+
+def test_an_error_that_is_raised_anew_with_itself_as_its_message_reads_the_same() -> None:
+    """Gymnasium does so with the errors of its workers."""
+    error = errors.InputError("got 7, expected text", "write it in quotes")
+    assert str(errors.InputError(error)) == str(error)  # type: ignore[arg-type]

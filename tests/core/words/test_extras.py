@@ -27,3 +27,9 @@ def test_a_missing_module_is_answered_with_its_extra(module: str, extra: str) ->
 @pytest.mark.parametrize("module", ["numpy", "nobody", "longshore.no_such_room", None])
 def test_other_modules_have_none(module: str | None) -> None:
     assert missing_extra(ModuleNotFoundError(name=module)) is None
+
+
+def test_what_users_and_developers_need_comes_with_the_users_extra() -> None:
+    missing = missing_extra(ModuleNotFoundError("No module named 'jupytext'", name="jupytext"))
+    assert missing is not None
+    assert missing.extra == "notebook"

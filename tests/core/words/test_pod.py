@@ -1,8 +1,12 @@
 """Pods: host ports, GPU requests, identity."""
 
+import pickle
+import subprocess
+import sys
+
 import pytest
 
-from longshore.core.words.pod import Container, GpuRequest, HostPort, Pod, PodSpec
+from longshore.core.words.pod import Container, GpuRequest, HostPort, Owner, Pod, PodSpec
 from support.builders import make_pod
 
 ANY = HostPort(0).ip
@@ -53,3 +57,32 @@ def test_pods_with_equal_specs_share_their_identity() -> None:
 
 def test_pod_waits_until_it_is_bound() -> None:
     assert Pod("a").bound_to == ""
+
+
+def test_a_spec_that_was_pickled_is_the_same_key_in_another_process():
+    """Python hashes strings differently in every process, and a spec keeps its hash."""
+    spec = make_pod("p").label("app", "x").build().spec
+    assert {spec: 1}[pickle.loads(pickle.dumps(spec))] == 1
+    program = (
+        "import pickle, sys; from longshore.core.words.pod import PodSpec;"
+        "spec = pickle.loads(sys.stdin.buffer.read()); print({PodSpec(labels=spec.labels): 'found'}.get(spec))"
+    )
+    bare = PodSpec(labels=spec.labels)
+    hash(bare)
+    done = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(bare), capture_output=True, check=True)
+    assert done.stdout.strip() == b"found"
+
+
+OWNERS = {
+    "nobody": (None, True),
+    "a ReplicaSet": (Owner("apps/v1", "ReplicaSet", "web"), True),
+    "a DaemonSet": (Owner("apps/v1", "DaemonSet", "agent"), False),
+    "a DaemonSet of another group": (Owner("apps.kruise.io/v1alpha1", "DaemonSet", "agent"), False),
+    "a node, as mirrors have": (Owner("v1", "Node", "a"), False),
+    "something else that is called so": (Owner("longhorn.io/v1beta2", "Node", "a"), True),
+}
+
+
+@pytest.mark.parametrize(("owner", "want"), OWNERS.values(), ids=OWNERS)
+def test_pods_that_belong_to_a_node_do_not_keep_it_on(owner: Owner | None, want: bool) -> None:
+    assert PodSpec(owner=owner).keeps_node_on is want

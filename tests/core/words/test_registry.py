@@ -118,3 +118,36 @@ def test_a_unit_of_the_right_type_is_loaded(outside: Registry) -> None:
 def test_an_error_in_a_module_of_our_own_is_not_hidden(outside: Registry) -> None:
     with pytest.raises(ValueError, match="bad package"):
         Registry("thing", {"own": "outside_raising:x"}, "test.none").load("own")
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    (tmp_path / "mine.py").write_text("class Kind: pass\ndef made(): return 'made'\n")
+    return f"{tmp_path / 'mine.py'}"
+
+
+def test_a_user_names_a_unit_by_its_entry_or_by_their_file(mine: str) -> None:
+    import json
+
+    assert STANDARD.find("decoder") is json.JSONDecoder
+    assert STANDARD.find(f"{mine}:made")() == "made"
+    assert f"{mine}:made" in STANDARD
+    assert "decoder" in STANDARD
+    assert "decodr" not in STANDARD
+
+
+def test_a_name_from_anywhere_runs_no_file(mine: str) -> None:
+    with pytest.raises(errors.InputError, match="is in a file, which is not run here"):
+        STANDARD.load(f"{mine}:made")
+
+
+def test_a_unit_of_a_file_has_the_registrys_type(mine: str) -> None:
+    registry = Registry("thing", {}, "test.none", "builtins:type")
+    assert registry.find(f"{mine}:Kind").__name__ == "Kind"
+    with pytest.raises(errors.LongshoreError, match="is of type function, expected type"):
+        registry.find(f"{mine}:made")
+
+
+def test_a_plain_function_becomes_a_unit_where_functions_are_units(mine: str) -> None:
+    registry = Registry("thing", {}, "test.none", "builtins:str", "builtins:repr")
+    assert registry.find(f"{mine}:made").startswith("<function made")

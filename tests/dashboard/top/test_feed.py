@@ -19,8 +19,10 @@ from longshore.kube.config import load_identity
 from longshore.kube.errors import Forbidden
 from longshore.kube.identity import Identity
 from longshore.live.api import call
-from longshore.server.health import HealthServer
+from longshore.server.routes import make_app
+from longshore.server.serving import Server
 from longshore.store.decisions import DecisionLog
+from longshore.telemetry.sources import find_sources
 from longshore_lab.cluster import LocalCluster
 from support.kube_server import PATH, Answer, ApiServer, status
 
@@ -134,7 +136,7 @@ async def test_readings_of_a_file_reach_the_board(tmp_path: Path):
     path.write_text(json.dumps({"nodes": {"a": {"latency_ms": 4.5}}}))
     server = ClusterServer()
     server.put_node("a")
-    async with following(server, Sources(readings=str(path))) as feed:
+    async with following(server, Sources(readings=find_sources([str(path)]))) as feed:
         await until(lambda: bool(feed.board.nodes()) and feed.board.nodes()[0].readings.latency_ms == 4.5)
         path.write_text("{")
         await until(lambda: "keeping the last good readings" in feed.status.readings_trouble)
@@ -145,7 +147,7 @@ async def test_readings_of_nodes_that_are_not_there_are_said(tmp_path: Path):
     path.write_text(json.dumps({"nodes": {"a": {"watts": 4.5}, "node-of-another-cluster": {"watts": 1}}}))
     server = ClusterServer()
     server.put_node("a")
-    async with following(server, Sources(readings=str(path))) as feed:
+    async with following(server, Sources(readings=find_sources([str(path)]))) as feed:
         await until(lambda: feed.status.readings_trouble == "1 nodes of the readings are not in this cluster")
 
 
@@ -169,7 +171,7 @@ async def test_a_schedulers_metrics_are_read_and_its_end_is_said():
     registry = CollectorRegistry()
     Gauge("longshore_leader", "Leads.", registry=registry).set(1)
     server = ClusterServer()
-    async with HealthServer(registry) as health:
+    async with Server(make_app({"metrics": registry}), "metrics") as health:
         address = f"{health.address}/metrics"
         async with following(server, Sources(metrics_url=address)) as feed:
             await until(lambda: feed.status.scheduler is not None and feed.status.scheduler.is_leader is True)

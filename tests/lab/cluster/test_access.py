@@ -36,6 +36,27 @@ def test_what_may_be_changed_is_this_and_nothing_else() -> None:
     }
 
 
+def test_the_plugin_has_the_rights_that_the_chart_gives_it_under_names_of_its_own() -> None:
+    flat = [content for content in yaml.safe_load_all((access.DEPLOY / "longshore.yaml").read_text()) if content]
+    granted = [content for content in flat if content["kind"] in access._PATHS]
+    ours = [content for _, content in access.plugin_rules()]
+    assert [_without_names(content) for content in ours] == [_without_names(content) for content in granted]
+    names, taken = (
+        {(content["kind"], content["metadata"]["name"]) for _, content in found()}
+        for found in (access.plugin_rules, access.longshore_rules)
+    )
+    assert names & taken == {("Namespace", "longshore-system")}
+
+
+def _without_names(content: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    return content["kind"], [{**rule, "resourceNames": None} for rule in content.get("rules", ())]
+
+
+def test_an_account_that_the_chart_does_not_know_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="service account"):
+        access.rules_of("nobody")
+
+
 def test_no_rule_speaks_of_everything_or_of_secrets() -> None:
     for rule in rules():
         assert "*" not in rule["verbs"] + rule["resources"] + rule["apiGroups"]

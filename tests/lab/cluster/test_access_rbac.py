@@ -14,7 +14,7 @@ from longshore.kube.writes import bind
 from longshore.live.api import answers, call, create_all, until
 from longshore.scheduling.rights import EVICTION, Right, missing_rights, needed_rights
 from longshore_lab.cluster import LocalCluster
-from longshore_lab.cluster.access import longshore_rules, with_path
+from longshore_lab.cluster.access import PLUGIN_ACCOUNT, longshore_rules, with_path
 
 ACCOUNT, NAMESPACE, LEASE = "longshore-scheduler", "longshore-system", "longshore-scheduler"
 MERGE = "application/merge-patch+json"
@@ -39,6 +39,15 @@ def waiting_pod(local_cluster: LocalCluster, cluster_namespace: str) -> dict[str
     answer = call(local_cluster.kubeconfig, lambda client: client.request("POST", path, body=pod))
     made: dict[str, Any] = json.loads(answer)
     return made
+
+
+async def test_the_plugin_has_the_rights_of_the_chart(local_cluster: LocalCluster) -> None:
+    async with Client(load_identity(local_cluster.kubeconfig_for(PLUGIN_ACCOUNT))) as client:
+        lease = (NAMESPACE, PLUGIN_ACCOUNT)
+        claims = Right("update", "persistentvolumeclaims")
+        assert await missing_rights(client, [*needed_rights(lease), EVICTION, claims]) == []
+        refused = [Right("update", "pods"), Right("get", "secrets")]
+        assert await missing_rights(client, refused) == refused
 
 
 async def test_the_manifest_grants_all_that_the_scheduler_asks_for(ours: Client) -> None:

@@ -23,7 +23,7 @@ from longshore.policies.bundle_folder import write_folder
 from longshore.store.models import ModelRegistry
 from longshore_lab import build
 from longshore_lab.cluster import LocalCluster
-from longshore_lab.plugin_process import PROGRAM, delivered_config
+from longshore_lab.plugin_process import PROGRAM, delivered_config, read_series
 from longshore_lab.speed.cluster_run import counted_page
 from support.local_cluster import namespace_in, running_cluster
 
@@ -83,9 +83,9 @@ class Plugin:
         raise AssertionError(f"{count - len(nodes)} of {count} pods are not bound: {self.cluster.log('plugin')}")
 
     def metric(self, start: str) -> float:
-        """Return the sum of all series whose line starts so, such as `name` or `name{label="value"`."""
+        """Return the sum of all series that start so, such as `name` or `name{label="value"`."""
         page = asyncio.run(counted_page(self.cluster, self.cluster.record.parts["plugin"], 0))
-        return sum(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith(start))
+        return sum(value for series, value in read_series(page).items() if series.startswith(start))
 
     def until(self, is_over: Callable[[], bool]) -> None:
         limit = time.monotonic() + SECONDS

@@ -71,3 +71,6 @@ def test_a_scheduler_takes_a_configuration_and_keeps_its_identity(tmp_path: Path
     assert config["clientConnection"]["qps"] == 7
     assert config["clientConnection"]["kubeconfig"] == str(tmp_path / "config" / "scheduler.kubeconfig")
     assert config["leaderElection"] == {"leaderElect": False}
+    parts.scheduler_part(tmp_path, "second", 7009, given, kubeconfig=tmp_path / "mine")
+    config = yaml.safe_load((tmp_path / "config" / "second.yaml").read_text())
+    assert config["clientConnection"]["kubeconfig"] == str(tmp_path / "mine")

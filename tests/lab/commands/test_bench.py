@@ -1,11 +1,13 @@
 """`longshore bench`: the shape of its JSON and its exit codes; the figures themselves are not for a test."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
 from longshore.cli.main import main
-from longshore_lab.build import oracle_path
+from longshore_lab import build
+from longshore_lab.build import program_path
 from longshore_lab.oracle import proof
 from longshore_lab.speed import training as training_speed
 
@@ -18,7 +20,7 @@ def run(*arguments: str) -> int:
 
 @pytest.fixture
 def needs_oracle(require_component):
-    require_component("oracle", "make controlplane", oracle_path().is_file())
+    require_component("oracle", "make controlplane", program_path("oracle").is_file())
 
 
 @pytest.mark.usefixtures("needs_oracle")
@@ -140,3 +142,18 @@ def test_bench_inference_puts_the_cache_beside_the_plain_path(capsys: pytest.Cap
         assert (cell["nodes"], cell["network"]) == (10, "deepsets-32")
         for name in ("median_us", "p99_us", "cached_median_us", "cached_p99_us", "filters_median_us", "ratio"):
             assert cell[name] > 0
+
+
+@pytest.mark.usefixtures("built_programs")
+def test_bench_writes_counts_what_every_scheduler_wrote(
+    require_component: Callable[[str, str, bool], None], capsys: pytest.CaptureFixture[str]
+):
+    program = build.program_path("longshore-kube-scheduler")
+    require_component(program.name, build.BUILD_COMMAND, program.is_file())
+    code = run("writes", "--nodes", "10", "--seconds", "5", "--json")
+    rows = json.loads(capsys.readouterr().out)["writes"]
+    assert [row["mode"] for row in rows] == ["stock-sampled", "plugin", "standalone"]
+    for row in rows:
+        assert row["bound"] == row["what"]["create pods/binding"] >= 80  # the cluster was full
+        assert row["per_pod"] > 2  # an event for each, and what was said of those that wait
+    assert code == (0 if all(row["is_met"] for row in rows) else 1)

@@ -92,7 +92,7 @@ def test_faults_are_all_in_the_table(capsys: pytest.CaptureFixture[str]) -> None
     assert run("faults") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + len(FAULTS)
-    assert lines[1].split()[-9:] == ["4", "of", "10", "10", "0", "0", "5.0", "6.2", "well"]
+    assert lines[1].split()[-10:] == ["4", "of", "10", "10", "0", "0", "0", "5.0", "6.2", "well"]
 
 
 @pytest.mark.usefixtures("happened")

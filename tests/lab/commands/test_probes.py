@@ -16,7 +16,7 @@ def test_doctor_looks_for_the_parts_of_the_lab() -> None:
 
 def test_oracle_counts_once_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     oracle = tmp_path / "oracle"
-    monkeypatch.setattr(build, "oracle_path", lambda: oracle)
+    monkeypatch.setattr(build, "program_path", lambda _name: oracle)
     assert find_oracle() == Found(False, "not built")
     oracle.touch()
     assert find_oracle() == Found(True, str(oracle))

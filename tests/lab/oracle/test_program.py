@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from longshore.core.words.errors import ComponentMissingError, LongshoreError
-from longshore_lab.build import oracle_path
+from longshore.store.location import CACHE_VARIABLE
+from longshore_lab.build import program_path
 from longshore_lab.oracle import program
 from longshore_lab.oracle.program import Oracle
 from longshore_lab.oracle.proof import UPSTREAM_VERSION
@@ -21,7 +22,7 @@ GOOD = b'{"id": 1, "pod": {"metadata": {"name": "p"}}, "items": [%s]}' % NODE
 
 @pytest.fixture
 def oracle(require_component: Callable[[str, str, bool], None]) -> Iterator[Oracle]:
-    require_component("oracle", "make controlplane", oracle_path().is_file())
+    require_component("oracle", "make controlplane", program_path("oracle").is_file())
     with Oracle() as running:
         yield running
 
@@ -34,7 +35,7 @@ def fake_oracle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
         path = tmp_path / "oracle"
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
-        monkeypatch.setattr(program, "oracle_path", lambda: path)
+        monkeypatch.setattr(program, "require_program", lambda _name: path)
 
     return put
 
@@ -80,8 +81,8 @@ def test_a_bad_case_is_answered_with_an_error_and_the_next_as_usual(
 def test_the_program_is_linked_with_the_version_that_is_claimed(
     require_component: Callable[[str, str, bool], None],
 ) -> None:
-    require_component("oracle", "make controlplane", oracle_path().is_file())
-    said = subprocess.run([str(oracle_path()), "-version"], check=True, capture_output=True)
+    require_component("oracle", "make controlplane", program_path("oracle").is_file())
+    said = subprocess.run([str(program_path("oracle")), "-version"], check=True, capture_output=True)
     assert json.loads(said.stdout) == {"upstream": UPSTREAM_VERSION}
 
 
@@ -120,7 +121,7 @@ def test_closing_ends_the_process(fake_oracle: Callable[[str], None]) -> None:
 def test_a_program_that_is_not_built_is_missing_by_the_command_that_builds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(program, "oracle_path", lambda: tmp_path / "gone")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     with pytest.raises(ComponentMissingError) as caught:
         Oracle()
     assert caught.value.provided_by == "make controlplane"

@@ -10,7 +10,7 @@ import pytest
 from longshore.core.words.errors import ComponentMissingError
 from longshore.filters.base import Rejection
 from longshore.store.location import CACHE_VARIABLE
-from longshore_lab.build import oracle_path
+from longshore_lab.build import program_path
 from longshore_lab.oracle import proof
 from longshore_lab.oracle.compare import OwnAnswer, answer
 from longshore_lab.oracle.program import Oracle
@@ -22,7 +22,7 @@ CASES = 2000
 
 @pytest.fixture(scope="module")
 def oracle(require_component: Callable[[str, str, bool], None]) -> Iterator[Oracle]:
-    require_component("oracle", "make controlplane", oracle_path().is_file())
+    require_component("oracle", "make controlplane", program_path("oracle").is_file())
     with Oracle() as running:
         yield running
 

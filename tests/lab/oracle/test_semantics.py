@@ -5,7 +5,7 @@ import pytest
 
 from longshore.core.words.errors import LongshoreError
 from longshore.filters import feasible
-from longshore_lab.build import oracle_path
+from longshore_lab.build import program_path
 from longshore_lab.oracle import semantics
 from longshore_lab.oracle.compare import encode_case
 
@@ -18,14 +18,14 @@ def test_cluster_can_take_every_kind_of_pod(name: str):
 
 
 def test_measure_times_both_sides(require_component):
-    require_component("oracle", "make controlplane", oracle_path().is_file())
+    require_component("oracle", "make controlplane", program_path("oracle").is_file())
     cells = semantics.measure(10, repeats=3)
     assert [cell.pod for cell in cells] == list(semantics.pods())
     assert all(cell.ours_ms > 0 and cell.ratio == cell.ours_ms / cell.upstream_ms for cell in cells)
 
 
 def test_measure_refuses_times_of_answers_that_differ(require_component, monkeypatch: pytest.MonkeyPatch):
-    require_component("oracle", "make controlplane", oracle_path().is_file())
+    require_component("oracle", "make controlplane", program_path("oracle").is_file())
     monkeypatch.setattr(semantics, "difference", lambda *_: "they differ")
     with pytest.raises(LongshoreError, match="they differ"):
         semantics.measure(10, repeats=3)

@@ -18,7 +18,7 @@ def go_text(*folders: str) -> str:
 @pytest.mark.parametrize("name", [name for name in FAULTS if name != UNDISTURBED])
 def test_a_fault_does_something(name: str) -> None:
     fault = FAULTS[name]
-    assert fault.damage is not None or fault.failpoint or fault.arguments
+    assert fault.damage is not None or fault.failpoint or fault.arguments or fault.annotations
 
 
 def test_every_reason_is_one_of_the_plugins() -> None:

@@ -24,7 +24,9 @@ def scene() -> Scene:
 def test_pods_of_the_scene_that_were_not_bound_waited_also_those_still_to_come(scene: Scene) -> None:
     scene.strike()
     assert scene.num_waiting == 2
-    assert scene.num_bound == 1
+    assert (scene.num_bound, scene.num_bound_since()) == (1, 0)
+    scene.watch.sightings["waits"].nodes.append("n")
+    assert scene.num_bound_since() == 1
 
 
 def test_a_pod_that_was_bound_after_the_strike_was_waiting(scene: Scene) -> None:

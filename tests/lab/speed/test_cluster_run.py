@@ -68,7 +68,7 @@ def test_fallbacks_are_none_with_a_bundle_and_all_without():
         ("plugin", page(40, deadline=2), "2 deadline; expected none"),
         ("plugin", page(39), "ranked 39 of 40 pods"),
         ("plugin-fallback", page(40), "were: none; expected 40 model-missing"),
-        ("plugin-fallback", page(40, **{"model-missing": 40, "stock-error": 1}), "40 model-missing, 1 stock-error"),
+        ("plugin-fallback", page(40, **{"model-missing": 40, "panic": 1}), "40 model-missing, 1 panic"),
     ],
 )
 def test_fallbacks_that_are_not_as_they_should_be_are_an_error(mode: str, text: str, said: str):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from longshore.filters import SETS, feasible
+from longshore.filters import feasible, filter_set
 from longshore.simulator.params import compile_trace
 from longshore_lab.speed import simulator as simulator_speed
 
@@ -21,9 +21,8 @@ def test_speed_trace_uses_every_constraint():
         assert (terms.query > 0).any()
     assert (classes.ports > 0).any()
     assert np.isfinite(classes.latency_hard_ms).any()
-    masks = [
-        feasible(compiled.params.cluster, np.asarray(c), SETS["upstream+latency"]) for c in range(len(classes.request))
-    ]
+    names = filter_set("upstream+latency")
+    masks = [feasible(compiled.params.cluster, np.asarray(c), names) for c in range(len(classes.request))]
     assert len({mask.tobytes() for mask in masks}) >= 4
     assert not tables.masks.all()
 

@@ -72,7 +72,7 @@ def test_a_deployment_leaves_the_hash_to_the_cluster() -> None:
     labels = body["spec"]["template"]["metadata"]["labels"]
     assert HASH_LABEL not in labels
     assert labels["app"] == "web"
-    assert body["spec"]["template"]["metadata"]["annotations"]["latencyHardConstraint"] == "30"
+    assert body["spec"]["template"]["metadata"]["annotations"]["longshore.dev/latency-hard-limit-ms"] == "30"
     assert body["metadata"]["labels"] == {MANAGED_BY: WORKLOAD}
 
 

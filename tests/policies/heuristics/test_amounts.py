@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from longshore.core.arrays.encode import encode
 from longshore.policies import REGISTRY
 from longshore.policies.base import Policy
 from longshore.policies.heuristics.amounts import WORST_READING, divide_towards_zero, used_shares_after
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 NODES = (
     make_node("a").cpu(4000).memory("16Gi").readings(latency_ms=12.0, connections=7.0, traffic_bytes_per_second=2e9),

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from longshore.core.arrays import gpu
 from longshore.core.arrays.cluster_arrays import ClusterArrays, rows_of
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.gpu import Take
 from longshore.core.arrays.ops import Array
 from longshore.filters import feasible
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.by_node import by_node
 from support.builders import random_snapshot
+from support.compiling import encode
 
 RULES = [name for name in REGISTRY.table if REGISTRY.load(name).by_node is not None]
 

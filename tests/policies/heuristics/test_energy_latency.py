@@ -3,9 +3,9 @@
 import pytest
 
 from longshore.core.arrays.choose import choose
-from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.energy_latency import POLICY
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 
 def node(name: str, latency_ms: float | None = None) -> NodeBuilder:

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from longshore.core.words.pod import GpuRequest
 from longshore.core.words.snapshot import TypicalPod
 from longshore.filters import feasible
 from longshore.policies.heuristics.fgd import POLICY
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
+from support.compiling import encode
 
 
 def fragment(arrays: ClusterArrays, node: int, left: list[int], cpu_left: int) -> Fraction:

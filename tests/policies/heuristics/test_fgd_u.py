@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longshore.core.arrays.encode import encode
 from longshore.core.words.pod import GpuRequest
 from longshore.core.words.snapshot import TypicalPod
 from longshore.filters import feasible
 from longshore.policies.heuristics import fgd, fgd_u
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
+from support.compiling import encode
 
 
 @settings(max_examples=25)

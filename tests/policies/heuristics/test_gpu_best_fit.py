@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.gpu_best_fit import POLICY
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 
 def test_score_is_scaled_between_the_feasible_nodes() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.gpu_clustering import POLICY
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 
 def nodes_and_pods() -> list[NodeBuilder | PodBuilder]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.gpu_packing import POLICY
 from support.builders import PodBuilder, make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from longshore.core.arrays.choose import choose
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.ops import Array
 from longshore.filters import feasible
 from longshore.policies import REGISTRY
 from longshore.policies.heuristics.kube_default import PLUGINS, POLICY, score
 from support.builders import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.jax_arrays import to_jax
 from support.uniform import Cluster, device_clusters, oracle_clusters
 

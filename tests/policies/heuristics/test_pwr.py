@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics import fgd, pwr
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 EVERY = np.ones(3, bool)
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from longshore.core.arrays.choose import choose
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.random import POLICY
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 
 def at_step(arrays: ClusterArrays, step: int) -> ClusterArrays:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from longshore.core.arrays.choose import choose
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.place import place
 from longshore.policies.heuristics.round_robin import POLICY
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 
 @pytest.mark.parametrize("padded_nodes", [3, 5])

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longshore.core.arrays.encode import encode
 from longshore.policies.heuristics.kube_default import PLUGINS
 from support.builders import NodeBuilder, PodBuilder, make_snapshot
+from support.compiling import encode
 
 
 class Scored(NamedTuple):

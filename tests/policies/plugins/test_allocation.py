@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.ops import Array
 from longshore.policies.plugins import allocation
 from support.builders import make_node, make_pod, make_snapshot, random_snapshot
+from support.compiling import encode
 
 Strategy = Callable[[ClusterArrays, Array], Array]
 

@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from longshore.core.arrays.encode import encode
 from longshore.policies.plugins.balanced_allocation import PLUGIN
 from policies.plugins.scoring import score
 from support.builders import PodBuilder, make_node, make_pod, make_snapshot
+from support.compiling import encode
 from support.jax_arrays import to_jax
 
 NAME = "NodeResourcesBalancedAllocation"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from longshore.core.arrays.cluster_arrays import Tables
-from longshore.core.arrays.encode import encode
 from longshore.core.arrays.power import pwr_node_watts
 from longshore.policies import REGISTRY
 from longshore_studies.openb.filling import Filled, Filling, axes_of, fill, fill_all
 from support.builders import make_node, make_pod, make_snapshot
+from support.compiling import encode
 
 SHARE, WHOLE, PLAIN = range(3)
 NUM_SHARES = 1

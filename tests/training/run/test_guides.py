@@ -14,7 +14,7 @@ from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.evaluation.identical import make_identical
 from longshore.evaluation.optimum_beam import best_found
 from longshore.evaluation.optimum_dp import make_table, optimum
-from longshore.filters import SETS
+from longshore.filters import filter_set
 from longshore.objectives.weighted import Weighted, parse_objective
 from longshore.simulator.params import Compiled, SimParams
 from longshore.simulator.play import compile_traces, stack
@@ -28,7 +28,7 @@ from longshore.training.run.prepare import prepare
 from longshore.workloads.build import build_workload
 from training.tiny import SMALL, tiny_plan
 
-FILTERS = SETS["upstream+latency"]
+FILTERS = filter_set("upstream+latency")
 EL_RL = parse_objective("el-rl")
 
 
@@ -49,8 +49,8 @@ def earned(compiled: list[Compiled], nodes: Array, objective: Weighted = EL_RL) 
         def body(state: SimState, _: None) -> tuple[SimState, Array]:
             state, seen = look(FILTERS, params, state)
             nothing = jnp.zeros(params.cluster.state.gpu_used.shape[1], jnp.int64)
-            state, outcome = act(params, state, seen, nodes[seen.event.pod], nothing, has_node_events=False)
-            return state, measure(objective, params, state, outcome).reward
+            acted = act(params, state, seen, nodes[seen.event.pod], nothing, has_node_events=False)
+            return acted.state, measure(objective, acted).reward
 
         return jax.lax.scan(body, initial(params), None, length=length)[1].sum()
 
@@ -137,6 +137,8 @@ def test_a_guide_is_a_heuristic_or_recorded_or_unknown(tmp_path: Path) -> None:
     assert find_guide("") is None and not is_recorded("")
     with pytest.raises(UnknownNameError, match="did you mean `optimum`"):
         find_guide("optimun")
+    with pytest.raises(InputError, match=r"file `nofile\.jsonl` is not there"):
+        find_guide("nofile.jsonl")
 
 
 def test_a_plan_says_which_file_guided_it(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def test_seeds_of_one_purpose_are_far_from_those_of_another() -> None:
         ("dqn", {"horizon": 0}, "horizon `0`, expected 1 or more"),
         ("dqn", {"discount": 1.5}, "discount `1.5`, expected 0 to 1"),
         ("evolution", {"population": 1}, "population `1`, expected 2 or more"),
+        ("qtable", {"lookahead": 3}, "lookahead `3`, expected 1 to 2"),
         ("ppo", {"learning_rate": float("nan")}, "learning_rate `nan`"),
     ],
 )

@@ -1,6 +1,6 @@
 """From a plan to what is trained: the traces, features and sizes that the plan asks for."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -9,6 +9,7 @@ import pytest
 
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.training.program.limits import Limit
+from longshore.training.run.plan import Plan
 from longshore.training.run.prepare import prepare
 from training.tiny import tiny_plan
 
@@ -95,6 +96,20 @@ def test_more_parts_than_steps_are_refused() -> None:
     plan = replace(plan, learner_config={**plan.learner_config, "parts": 100_000})
     with pytest.raises(InputError, match="100000 parts"):
         prepare(plan)
+
+
+@dataclass(frozen=True)
+class Half:
+    """Learns, and says nothing of itself."""
+
+    steps: int = 5
+
+
+def test_a_learner_that_lacks_a_part_is_refused_with_what_to_inherit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Plan, "build_learner", lambda _plan: Half())
+    with pytest.raises(InputError, match="got a Half that lacks a part") as raised:
+        prepare(tiny_plan())
+    assert "inherit from `Learner` or `Population`" in str(raised.value)
 
 
 def test_a_dial_between_one_term_is_refused() -> None:

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from longshore.agents import LEARNERS
+from longshore.agents.ranges import COUNT, declared
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.training.run.plan import Plan
-from longshore.training.search.space import BUDGETS, Domain, Space, make_space
+from longshore.training.search.space import Domain, Space, make_space
 
 
 class Extreme:
@@ -43,7 +44,8 @@ def test_space_of_every_learner_builds_at_both_ends_and_holds_the_defaults(learn
     for is_high in (False, True):
         space.suggest(Extreme(is_high)).build_learner()
     assert space.defaults() is not None
-    assert not {one.name for one in space.domains} & set(BUDGETS)
+    own = declared(LEARNERS.load(learner))
+    assert [one.name for one in space.domains if (own[one.name].range or COUNT).is_budget] == []
 
 
 def test_rates_are_searched_by_factors_and_never_above_one() -> None:
@@ -62,7 +64,10 @@ def test_sizes_are_searched_in_steps_of_two_and_stay_whole() -> None:
     space = make_space(Plan(learner="dqn"))
     assert ends(space, "batch") == (64, 1024)
     assert ends(space, "horizon") == (1, 12)
-    assert ends(make_space(Plan(learner="qtable")), "lookahead") == (1, 4)
+
+
+def test_a_range_bounds_what_is_searched() -> None:
+    assert ends(make_space(Plan(learner="qtable")), "lookahead") == (1, 2)
 
 
 def test_switches_and_choices_are_searched_whole() -> None:

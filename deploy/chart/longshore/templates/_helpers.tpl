@@ -6,6 +6,11 @@
 {{- if eq .Values.mode "plugin" -}}true{{- end -}}
 {{- end -}}
 
+{{/* Whether metrics are served by HTTPS, to those alone to whom the API server grants it. */}}
+{{- define "longshore.hasTls" -}}
+{{- if or (eq .Values.mode "plugin") .Values.metrics.tlsSecret -}}true{{- end -}}
+{{- end -}}
+
 {{- define "longshore.selectorLabels" -}}
 app.kubernetes.io/name: longshore
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -74,6 +79,12 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if and .Values.registryServer.enabled (gt (int .Values.registryServer.replicas) 1) (not .Values.registryServer.database.secret) -}}
 {{- fail "registryServer.replicas: got several without database.secret, expected 1: a volume is one pod's" -}}
 {{- end -}}
+{{- if and (or .Values.decisionLogTokenSecret .Values.decisionLogCAConfigMap) (not (and (eq .Values.mode "plugin") (regexMatch "^https?://" .Values.decisionLog))) -}}
+{{- fail "decisionLogTokenSecret: got one or decisionLogCAConfigMap, expected mode plugin and a decisionLog with an address" -}}
+{{- end -}}
+{{- if and .Values.featureGates (ne .Values.mode "plugin") -}}
+{{- fail "featureGates: got some with mode standalone, expected mode plugin: they are kube-scheduler's" -}}
+{{- end -}}
 {{- if and .Values.shadow (ne .Values.mode "plugin") -}}
 {{- fail "shadow: got true with mode standalone, expected mode plugin: only kube-scheduler has a shadow" -}}
 {{- end -}}
@@ -105,8 +116,7 @@ image:
 {{- define "longshore.registry" -}}
 {{- $registry := deepCopy .Values.model.registry -}}
 {{- $server := .Values.registryServer -}}
-{{- $isGiven := or $registry.url .Values.model.configMap .Values.model.persistentVolumeClaim .Values.model.image -}}
-{{- if and $server.enabled (eq .Values.mode "plugin") (not $isGiven) -}}
+{{- if include "longshore.usesOwnRegistry" . -}}
 {{- $host := printf "%s.%s.svc:8090" (include "longshore.registryName" .) .Release.Namespace -}}
 {{- $scheme := ternary "https" "http" (ne $server.tlsSecret "") -}}
 {{- $_ := set $registry "url" (printf "%s://%s/models/%s/live/" $scheme $host $server.model) -}}
@@ -114,6 +124,49 @@ image:
 {{- if not $registry.caConfigMap -}}{{- $_ := set $registry "caSecret" $server.tlsSecret -}}{{- end -}}
 {{- end -}}
 {{- toYaml $registry -}}
+{{- end -}}
+
+{{/* Whether the plugin takes its model from the server that this release has. */}}
+{{- define "longshore.usesOwnRegistry" -}}
+{{- $model := .Values.model -}}
+{{- $isGiven := or $model.registry.url $model.configMap $model.persistentVolumeClaim $model.image -}}
+{{- if and .Values.registryServer.enabled (eq .Values.mode "plugin") (not $isGiven) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The rule of a NetworkPolicy for looking up names. */}}
+{{- define "longshore.dns" -}}
+- ports:
+    - {port: 53, protocol: UDP}
+    - {port: 53, protocol: TCP}
+  {{- with .Values.networkPolicy.dnsTo }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+
+{{/* Nine tenths of the memory limit in bytes, for Go; nothing where there is none, or none that can be read. */}}
+{{- define "longshore.goMemoryLimit" -}}
+{{- $given := dig "limits" "memory" "" .Values.resources -}}
+{{- $text := ternary (int64 $given | toString) (toString $given) (kindIs "float64" $given) -}}
+{{- $factors := dict "" 1 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- if regexMatch "^[0-9]+(\\.[0-9]+)?([kMGT]|[KMGT]i)?$" $text -}}
+{{- $unit := regexFind "[A-Za-z]*$" $text -}}
+{{- mulf 0.9 (trimSuffix $unit $text | float64) (index $factors $unit) | floor | int64 -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Its environment: what the values say, and Go's memory limit unless they say that. */}}
+{{- define "longshore.env" -}}
+{{- $names := list -}}
+{{- range .Values.extraEnv -}}{{- $names = append $names .name -}}{{- end -}}
+{{- $limit := include "longshore.goMemoryLimit" . -}}
+{{- if and $limit (eq .Values.mode "plugin") (not (has "GOMEMLIMIT" $names)) }}
+- name: GOMEMLIMIT
+  value: {{ $limit | quote }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "longshore.registryName" -}}
@@ -146,8 +199,16 @@ the cluster's own scheduler's. Its name and Longshore's arguments come from the 
 {{- $_ := set $profile.plugins "postFilter" (dict "disabled" (list (dict "name" "*"))) -}}
 {{- end -}}
 {{- $arguments := (first $profile.pluginConfig).args -}}
+{{- $_ := set $arguments "stateFolder" "/var/run/longshore/state" -}}
 {{- with .Values.decisionLog -}}{{- $_ := set $arguments "decisionLog" . -}}{{- end -}}
+{{- if .Values.decisionLogTokenSecret -}}
+{{- $_ := set $arguments "decisionLogTokenFile" "/var/run/longshore/decisions-token/token" -}}
+{{- end -}}
+{{- if .Values.decisionLogCAConfigMap -}}
+{{- $_ := set $arguments "decisionLogCAFile" "/var/run/longshore/decisions-ca/ca.crt" -}}
+{{- end -}}
 {{- with .Values.readingsFile -}}{{- $_ := set $arguments "readingsFile" . -}}{{- end -}}
+{{- if eq .Values.onMissingReadings "wait" -}}{{- $_ := set $arguments "onMissingReadings" "wait" -}}{{- end -}}
 {{- with include "longshore.registry" . | fromYaml -}}
 {{- if .url -}}
 {{- $_ := unset $arguments "modelPath" -}}

@@ -65,6 +65,11 @@ class RealNode:
         return self.run_folder / "mounts"
 
     @property
+    def manifests(self) -> Path:
+        """Return where its kubelet looks for static pods."""
+        return self.folder / "manifests"
+
+    @property
     def cgroup(self) -> str:
         """Return the cgroup below which its pods are."""
         return f"{cgroup_of(self.network.tag)}/{self.index}"
@@ -110,6 +115,7 @@ def kubelet_part(node: RealNode, server: str, room: Room) -> PartRecord:
     identities.write_kubeconfig(kubeconfig, server, authority.certificate, identities.certificate_user(user))
     hosts = (node.name, node.network.node_address(node.index))
     certificates.issue(authority, f"system:node:{node.name}", hosts=hosts, is_server=True).write(node.folder, "kubelet")
+    node.manifests.mkdir()
     path = node.folder / "kubelet.yaml"
     path.write_bytes(msgspec.yaml.encode(_kubelet_config(node, room)))
     labels = {
@@ -197,6 +203,8 @@ def _kubelet_config(node: RealNode, room: Room) -> dict[str, Any]:
         "localStorageCapacityIsolation": False,
         "makeIPTablesUtilChains": False,
         "maxPods": MAX_PODS,
+        "staticPodPath": str(node.manifests),
+        "fileCheckFrequency": "1s",
         "podLogsDir": str(node.folder / "pod-logs"),
         "volumePluginDir": str(node.folder / "volume-plugins"),
         "resolvConf": "",

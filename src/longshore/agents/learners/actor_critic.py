@@ -5,39 +5,41 @@ loss = - advantage · log p(action) + value_weight · (return - value)² - entro
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import jax.numpy as jnp
 
 from longshore.agents import scoring
-from longshore.agents.base import Figures, Seen, Segment
+from longshore.agents.base import Figures, Learner, Seen, Segment
 from longshore.agents.learners import on_policy
 from longshore.agents.learners.on_policy import Minibatch, OnPolicyState
 from longshore.agents.networks.base import Blueprint
+from longshore.agents.ranges import AMOUNT, BUDGET, COUNT, SHARE
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Tensors
 
 
 @dataclass(frozen=True)
-class ActorCritic:
+class ActorCritic(Learner):
     """Advantage actor-critic."""
 
-    steps: int = 400_000
+    steps: Annotated[int, BUDGET] = 400_000
     """Decisions to learn from."""
-    envs: int = 32
+    envs: Annotated[int, BUDGET] = 32
     """Environments played at once."""
-    segment: int = 32
+    segment: Annotated[int, COUNT] = 32
     """Steps of each environment between updates."""
-    learning_rate: float = 3e-3
+    learning_rate: Annotated[float, AMOUNT] = 3e-3
     """Of Adam."""
-    discount: float = 0.97
+    discount: Annotated[float, SHARE] = 0.97
     """How much the next decision's reward counts in this one's return."""
-    trace_decay: float = 0.95
+    trace_decay: Annotated[float, SHARE] = 0.95
     """Lambda of the generalised advantage: 0 trusts the value, 1 the rewards."""
-    entropy_weight: float = 0.01
+    entropy_weight: Annotated[float, AMOUNT] = 0.01
     """How much variety in the choices is worth."""
-    value_weight: float = 0.5
+    value_weight: Annotated[float, AMOUNT] = 0.5
     """How much the value's error counts in the loss."""
-    gradient_limit: float = 0.5
+    gradient_limit: Annotated[float, AMOUNT] = 0.5
     """The longest gradient that is followed."""
 
     def init(self, blueprint: Blueprint, key: Array, example: Seen) -> OnPolicyState:

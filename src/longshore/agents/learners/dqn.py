@@ -10,19 +10,21 @@ each environment, until the next segment says where it led: every decision is re
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 
 from longshore.agents import scoring
-from longshore.agents.base import Figures, Seen, Segment, flattened
+from longshore.agents.base import Figures, Learner, Seen, Segment, flattened
 from longshore.agents.learners.on_policy import adam
 from longshore.agents.networks.base import Blueprint
+from longshore.agents.ranges import AMOUNT, BUDGET, COUNT, GUIDES_SHARE, SHARE, Range
 from longshore.agents.returns import following
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Inputs, Tensors
+from longshore.core.words.errors import InputError
 
 
 class Memory(NamedTuple):
@@ -59,50 +61,59 @@ class DqnState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dqn:
+class Dqn(Learner):
     """Deep Q-learning with a replay memory and a target network."""
 
     takes_guide: ClassVar[bool] = True
     """It follows a guide where there is one."""
 
-    steps: int = 200_000
+    steps: Annotated[int, BUDGET] = 200_000
     """Decisions to learn from."""
-    envs: int = 32
+    envs: Annotated[int, BUDGET] = 32
     """Environments played at once."""
-    segment: int = 16
+    segment: Annotated[int, COUNT] = 16
     """Steps of each environment between updates."""
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, AMOUNT] = 1e-3
     """Of Adam."""
-    discount: float = 0.99
+    discount: Annotated[float, SHARE] = 0.99
     """How much the next decision's reward counts in this one's return."""
-    horizon: int = 3
+    horizon: Annotated[int, COUNT] = 3
     """Decisions whose rewards are added up before the value of what follows is trusted (n-step returns)."""
-    memory: int = 50_000
+    memory: Annotated[int, COUNT] = 50_000
     """Decisions that are remembered."""
-    batch: int = 256
+    batch: Annotated[int, COUNT] = 256
     """Decisions per step of Adam."""
-    gradient_steps: int = 8
+    gradient_steps: Annotated[int, COUNT] = 8
     """Steps of Adam after each segment."""
-    learning_starts: int = 1_000
+    learning_starts: Annotated[int, Range(0)] = 1_000
     """Decisions before the first step of Adam."""
-    target_rate: float = 0.02
+    target_rate: Annotated[float, AMOUNT] = 0.02
     """How far the target follows the network at each step of Adam."""
-    exploration: float = 0.3
+    exploration: Annotated[float, SHARE] = 0.3
     """Share of all decisions during which exploration falls to its end."""
-    exploration_start: float = 1.0
+    exploration_start: Annotated[float, SHARE] = 1.0
     """Share of decisions that explore at first."""
-    exploration_end: float = 0.05
+    exploration_end: Annotated[float, SHARE] = 0.05
     """Share of decisions that explore at last."""
-    guide_share: float = 0.5
+    guide_share: Annotated[float, GUIDES_SHARE] = 0.5
     """Share of the exploring decisions that follow the guide, where there is one."""
-    prefill: int = 0
+    prefill: Annotated[int, Range(0, is_guides=True)] = 0
     """Decisions at the start that the guide makes, where there is one."""
     double: bool = True
     """The network chooses, the target judges: less optimism."""
     duelling: bool = True
     """Value of the state and advantage of the node are learnt apart."""
-    gradient_limit: float = 10.0
+    gradient_limit: Annotated[float, AMOUNT] = 10.0
     """The longest gradient that is followed."""
+
+    def check(self) -> None:
+        """Refuse a memory that a segment overflows; one decision of each environment comes from the segment before."""
+        least = self.envs * (self.segment + 1)
+        if self.memory < least:
+            raise InputError(
+                f"got a memory of {self.memory}, expected {least} or more: "
+                "a segment of every environment and a decision"
+            )
 
     def init(self, blueprint: Blueprint, key: Array, example: Seen) -> DqnState:
         """Return the state before learning, with room for decisions like the example."""

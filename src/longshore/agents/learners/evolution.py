@@ -7,14 +7,15 @@ function and no discount: good where what matters shows only over a whole trace.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from longshore.agents.base import Figures
+from longshore.agents.base import Figures, Population
 from longshore.agents.networks.base import Blueprint
+from longshore.agents.ranges import AMOUNT, BUDGET, Range
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import needed, tensor_names
 
@@ -28,20 +29,20 @@ class EvolutionState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evolution:
+class Evolution(Population):
     """Mirrored, rank-based, separable natural evolution."""
 
-    generations: int = 150
+    generations: Annotated[int, BUDGET] = 150
     """How often the population is renewed."""
-    population: int = 64
+    population: Annotated[int, Range(2, is_budget=True)] = 64
     """Variants per generation; even, since they come in pairs."""
-    traces: int = 8
+    traces: Annotated[int, BUDGET] = 8
     """Traces on which every variant of a generation is tried; the same for all of them."""
-    first_deviation: float = 0.3
+    first_deviation: Annotated[float, AMOUNT] = 0.3
     """Step size at the start, before anything is known."""
-    mean_rate: float = 1.0
+    mean_rate: Annotated[float, AMOUNT] = 1.0
     """How far the mean follows the best variants."""
-    deviation_rate: float = 0.1
+    deviation_rate: Annotated[float, AMOUNT] = 0.1
     """How fast step sizes adapt."""
 
     def init(self, blueprint: Blueprint, key: Array) -> EvolutionState:

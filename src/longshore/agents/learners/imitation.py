@@ -6,7 +6,7 @@ learns what the guide earns. After that it is PPO, which begins where the guide 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,7 @@ from longshore.agents.learners import on_policy
 from longshore.agents.learners.on_policy import Loss, Minibatch, OnPolicyState
 from longshore.agents.learners.ppo import Ppo
 from longshore.agents.networks.base import Blueprint
+from longshore.agents.ranges import AMOUNT, GUIDES_SHARE
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Tensors
 
@@ -30,9 +31,9 @@ class Imitation(Ppo):
     needs_guide: ClassVar[bool] = True
     """Without one there is nothing to clone."""
 
-    clone_share: float = 0.3
+    clone_share: Annotated[float, GUIDES_SHARE] = 0.3
     """Share of the updates that clone; 1 = never improve on the guide."""
-    entropy_weight: float = 0.003
+    entropy_weight: Annotated[float, AMOUNT] = 0.003
     """How much variety in the choices is worth; little, since the guide is to be kept at first."""
 
     def act(

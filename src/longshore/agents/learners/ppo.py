@@ -6,46 +6,55 @@ ratio = p(action) now / p(action) when it was chosen
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import jax.numpy as jnp
 
 from longshore.agents import scoring
-from longshore.agents.base import Figures, Seen, Segment
+from longshore.agents.base import Figures, Learner, Seen, Segment
 from longshore.agents.learners import on_policy
 from longshore.agents.learners.on_policy import Loss, Minibatch, OnPolicyState
 from longshore.agents.networks.base import Blueprint
+from longshore.agents.ranges import AMOUNT, BUDGET, COUNT, SHARE
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import Tensors
+from longshore.core.words.errors import InputError
 
 
 @dataclass(frozen=True)
-class Ppo:
+class Ppo(Learner):
     """Proximal policy optimisation with masked actions."""
 
-    steps: int = 400_000
+    steps: Annotated[int, BUDGET] = 400_000
     """Decisions to learn from."""
-    envs: int = 32
+    envs: Annotated[int, BUDGET] = 32
     """Environments played at once."""
-    segment: int = 128
+    segment: Annotated[int, COUNT] = 128
     """Steps of each environment between updates."""
-    learning_rate: float = 3e-3
+    learning_rate: Annotated[float, AMOUNT] = 3e-3
     """Of Adam."""
-    discount: float = 0.97
+    discount: Annotated[float, SHARE] = 0.97
     """How much the next decision's reward counts in this one's return."""
-    trace_decay: float = 0.95
+    trace_decay: Annotated[float, SHARE] = 0.95
     """Lambda of the generalised advantage: 0 trusts the value, 1 the rewards."""
-    epochs: int = 4
+    epochs: Annotated[int, COUNT] = 4
     """Passes over each segment."""
-    parts: int = 4
+    parts: Annotated[int, COUNT] = 4
     """Parts into which each pass is cut; one step of Adam for each."""
-    clip: float = 0.2
+    clip: Annotated[float, AMOUNT] = 0.2
     """How far a probability may move in one update."""
-    entropy_weight: float = 0.01
+    entropy_weight: Annotated[float, AMOUNT] = 0.01
     """How much variety in the choices is worth."""
-    value_weight: float = 0.5
+    value_weight: Annotated[float, AMOUNT] = 0.5
     """How much the value's error counts in the loss."""
-    gradient_limit: float = 0.5
+    gradient_limit: Annotated[float, AMOUNT] = 0.5
     """The longest gradient that is followed."""
+
+    def check(self) -> None:
+        """Refuse parts without a step."""
+        room = self.envs * self.segment
+        if self.parts > room:
+            raise InputError(f"got {self.parts} parts of {room} steps, expected {room} at most", "fewer `--parts`")
 
     def init(self, blueprint: Blueprint, key: Array, example: Seen) -> OnPolicyState:
         """Return the state before learning."""

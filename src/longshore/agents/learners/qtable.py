@@ -7,15 +7,16 @@ is dense while it is learnt and is kept for the states that were seen. For small
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from longshore.agents import scoring
-from longshore.agents.base import Figures, Seen, Segment
-from longshore.agents.networks.base import Blueprint, Sizes
+from longshore.agents.base import Figures, Learner, Seen, Segment
+from longshore.agents.networks.base import Blueprint, Network, Sizes
+from longshore.agents.ranges import AMOUNT, BUDGET, COUNT, SHARE, Range
 from longshore.agents.returns import following
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import ROWS, SCORE, Op, table_key
@@ -44,30 +45,33 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QTable:
+class QTable(Learner, Network):
     """Tabular Q-learning over sorted buckets."""
 
-    steps: int = 2_000_000
+    has_own_network: ClassVar[bool] = True
+    """The table."""
+
+    steps: Annotated[int, BUDGET] = 2_000_000
     """Decisions to learn from."""
-    envs: int = 64
+    envs: Annotated[int, BUDGET] = 64
     """Environments played at once."""
-    segment: int = 64
+    segment: Annotated[int, COUNT] = 64
     """Steps of each environment between updates."""
     resource: Literal["memory", "cpu"] = "memory"
     """What the state is about; the seed's clusters had memory only."""
-    buckets: int = 10
+    buckets: Annotated[int, Range(2)] = 10
     """Into how many equal parts free and asked-for amounts are cut; the seed's ten."""
-    lookahead: int = 1
+    lookahead: Annotated[int, Range(1, 2)] = 1
     """Pods in the state: 1 = the one to place, 2 = also the one behind it."""
     may_defer: bool = True
     """A pod may be left waiting; that earns -1, as in the seed."""
-    discount: float = 0.9
+    discount: Annotated[float, SHARE] = 0.9
     """How much the next decision's reward counts in this one's return; the seed has 0.3."""
-    learning_rate: float = 1.0
+    learning_rate: Annotated[float, AMOUNT] = 1.0
     """How far a value moves towards what was found, at first; the seed has 0.3, for ever."""
-    rate_power: float = 0.6
+    rate_power: Annotated[float, AMOUNT] = 0.6
     """The rate falls with the visits to a cell by this power, so that values settle."""
-    exploration: float = 0.3
+    exploration: Annotated[float, SHARE] = 0.3
     """Share of decisions that explore; the seed has 0.15. The policy that comes out never explores."""
 
     @property
@@ -82,12 +86,10 @@ class QTable:
         Raises:
             InputError: it would be too large.
         """
-        if not 1 <= self.lookahead <= 2:
-            raise InputError(f"got a look-ahead of {self.lookahead}, expected 1 or 2")
-        if self.buckets < 2 or self.buckets ** (sizes.nodes + self.lookahead) > MOST_STATES:
+        if self.buckets ** (sizes.nodes + self.lookahead) > MOST_STATES:
             raise InputError(
                 f"a Q-table of {self.buckets} buckets for {sizes.nodes} nodes has "
-                f"{self.buckets}^{sizes.nodes + self.lookahead} states, expected {MOST_STATES} at most and 2 buckets",
+                f"{self.buckets}^{sizes.nodes + self.lookahead} states, expected {MOST_STATES} at most",
                 "fewer `--buckets`, fewer nodes, or another learner",
             )
         return Blueprint((Op("lookup", (ROWS,), SCORE, (KEYS, VALUES, EDGES)),), (), sizes.nodes)

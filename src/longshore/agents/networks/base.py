@@ -1,7 +1,7 @@
 """What a network is before it is trained: operations, and the shapes of the tensors that they read."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -57,8 +57,17 @@ class Blueprint:
         }
 
 
+@runtime_checkable
 class Network(Protocol):
-    """A kind of network; implementations are frozen dataclasses, their fields the hyperparameters."""
+    """A kind of network; implementations inherit from it as frozen dataclasses, their fields the hyperparameters."""
+
+    takes_dial: ClassVar[bool] = True
+    """Its choice can depend on the weights of the objective's terms."""
+
+    @property
+    def needs_gpus(self) -> bool:
+        """Say whether it means nothing on nodes without GPUs."""
+        return False
 
     def build(self, sizes: Sizes) -> Blueprint:
         """Return the network for these sizes, with `score` and `value`."""

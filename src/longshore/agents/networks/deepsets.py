@@ -6,15 +6,17 @@ The scores follow the nodes when these are reordered, and the same tensors serve
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longshore.agents.networks.base import Blueprint, Builder, Sizes
+from longshore.agents.networks.base import Blueprint, Builder, Network, Sizes
+from longshore.agents.ranges import COUNT
 
 
 @dataclass(frozen=True)
-class DeepSets:
+class DeepSets(Network):
     """Shared layers per node, pooled context."""
 
-    width: int = 32
+    width: Annotated[int, COUNT] = 32
     """Units of each layer."""
 
     def build(self, sizes: Sizes) -> Blueprint:

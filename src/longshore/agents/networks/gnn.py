@@ -9,19 +9,21 @@ part of its row, so that it is part of every message.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longshore.agents.networks.base import Blueprint, Builder, Sizes
+from longshore.agents.networks.base import Blueprint, Builder, Network, Sizes
+from longshore.agents.ranges import COUNT
 
 RELATIONS = (("zone", "mean_zone"), ("near", "mean_near"), ("app", "mean_app"), ("all", "mean_nodes"))
 
 
 @dataclass(frozen=True)
-class Gnn:
+class Gnn(Network):
     """Message passing over zones, latencies between them, apps and the cluster."""
 
-    width: int = 32
+    width: Annotated[int, COUNT] = 32
     """Units of each layer."""
-    rounds: int = 2
+    rounds: Annotated[int, COUNT] = 2
     """Rounds of messages."""
 
     def build(self, sizes: Sizes) -> Blueprint:

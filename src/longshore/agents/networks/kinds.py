@@ -6,19 +6,26 @@ objective are given at run time, the sets of weights are mixed by them. It looks
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longshore.agents.networks.base import Blueprint, Builder, Sizes
+from longshore.agents.networks.base import Blueprint, Builder, Network, Sizes
+from longshore.agents.ranges import AMOUNT
 from longshore.core.network.forward import LOAD, POD_KIND, PREFERENCE, ROWS, SCORE
 
 
 @dataclass(frozen=True)
-class Kinds:
+class Kinds(Network):
     """A weighted sum by kind of pod."""
 
-    gain: float = 1e-4
+    gain: Annotated[float, AMOUNT] = 1e-4
     """How large the weights are at the start, before anything is learnt."""
     by_load: bool = False
     """Weights that follow the cluster: for free and for used GPUs, and what is added where CPU is scarce."""
+
+    @property
+    def needs_gpus(self) -> bool:
+        """Without GPUs their load is 0 throughout."""
+        return self.by_load
 
     def build(self, sizes: Sizes) -> Blueprint:
         """Return the network."""

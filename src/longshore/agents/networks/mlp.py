@@ -1,17 +1,19 @@
 """MLP: all nodes in one vector, as the seeds' baselines have it. For one number of nodes, and their order matters."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from longshore.agents.networks.base import Blueprint, Builder, Sizes
+from longshore.agents.networks.base import Blueprint, Builder, Network, Sizes
+from longshore.agents.ranges import COUNT
 
 
 @dataclass(frozen=True)
-class Mlp:
+class Mlp(Network):
     """A fixed-size network."""
 
-    width: int = 64
+    width: Annotated[int, COUNT] = 64
     """Units of each hidden layer."""
-    layers: int = 2
+    layers: Annotated[int, COUNT] = 2
     """Hidden layers."""
 
     def build(self, sizes: Sizes) -> Blueprint:

@@ -5,7 +5,7 @@ still has to be matched; what is not found cannot match. Called by `arrays.queri
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from itertools import chain
 
 from longshore.core.words.labels import Selector
@@ -13,14 +13,12 @@ from longshore.core.words.pod import PodSpec
 
 
 class ClassIndex:
-    """The classes of one snapshot, by what selectors ask for."""
+    """Classes by what selectors ask for."""
 
-    def __init__(self, specs: Sequence[PodSpec], labels: Sequence[Mapping[str, str]]) -> None:
+    def __init__(self) -> None:
         self._everyone = range(0)
         self._by_label: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._by_namespace: defaultdict[str, list[int]] = defaultdict(list)
-        for spec, pairs in zip(specs, labels, strict=True):
-            self.add(spec, pairs)
 
     def add(self, spec: PodSpec, labels: Mapping[str, str]) -> None:
         """Add the class that comes next."""

@@ -51,7 +51,7 @@ class Tables(NamedTuple):
 
     masks: Array  # [masks, nodes] bool
     weights: Array  # [weights, nodes] int64
-    match: Array  # [queries, classes] int64; what one pod of the class adds to the query's counter
+    match: Array  # [queries, classes] int32; what one pod of the class adds to the query's counter
     log_size: Array  # [nodes + 3] float64; ln(i), as upstream's library computes it
     typical_cpu_millis: Array  # [typical] int64; of the kinds of pods that want a GPU
     typical_gpu_milli: Array  # [typical] int64
@@ -76,8 +76,8 @@ class SpreadTerms(NamedTuple):
     max_skew: Array  # [classes, terms] int64
     min_domains: Array  # [classes, terms] int64
     self_match: Array  # [classes, terms] int64; 1 if the class matches its own selector
-    honors_affinity: Array  # [classes, terms] bool
-    honors_taints: Array  # [classes, terms] bool
+    affinity_mask: Array  # [classes, terms] int32; row of `tables.masks`: the nodes that count by the pod's affinity
+    taint_mask: Array  # [classes, terms] int32; the same by its tolerations
     is_hostname: Array  # [classes, terms] bool
 
 
@@ -85,16 +85,10 @@ class ClassArrays(NamedTuple):
     """What a class of pods asks for."""
 
     request: Array  # [classes, resources] int64
+    keeps_on: Array  # [classes] int64; 1 = its pods keep their node on, 0 = they go with it (`PodSpec.keeps_node_on`)
     nonzero_request: Array  # [classes, 2] int64; CPU and memory as existing pods count in scores
     score_request: Array  # [classes, 2] int64; CPU and memory as the pod itself counts when it is scored
-    prefilter_mask: Array  # [classes] int32; rows of `tables.masks`
-    node_name_mask: Array
-    unschedulable_mask: Array
-    taint_mask: Array
-    affinity_mask: Array
-    volume_affinity_mask: Array
-    volume_mask: Array
-    gpu_model_mask: Array
+    static_masks: dict[str, Array]  # [classes] int32; rows of `tables.masks`, by filter
     taint_weight: Array  # [classes] int32; rows of `tables.weights`
     affinity_weight: Array
     image_weight: Array
@@ -123,6 +117,7 @@ class State(NamedTuple):
     requested: Array  # [nodes, resources] int64
     nonzero_requested: Array  # [nodes, 2] int64
     pod_count: Array  # [nodes] int64
+    keeping: Array  # [nodes] int64; pods that keep the node on (`is_on`)
     counts: Array  # [queries, nodes] int64
     gpu_used: Array  # [nodes, devices] int64 milli
     last_node: Array  # [] int32; where the last pod went, -1 at the start
@@ -164,6 +159,15 @@ def rows_of(arrays: ClusterArrays, index: Any) -> ClusterArrays:
             typical_pressure=tables.typical_pressure[index],
         ),
         state=state._replace(
-            requested=state.requested[index], pod_count=state.pod_count[index], gpu_used=state.gpu_used[index]
+            requested=state.requested[index],
+            nonzero_requested=state.nonzero_requested[index],
+            pod_count=state.pod_count[index],
+            keeping=state.keeping[index],
+            gpu_used=state.gpu_used[index],
         ),
     )
+
+
+def is_on(arrays: ClusterArrays) -> Array:
+    """Say which nodes run a pod that keeps them from being removed [nodes] bool; padding rows are never on."""
+    return arrays.nodes.is_real & (arrays.state.keeping > 0)

@@ -1,6 +1,7 @@
 """Classes of pods as arrays, compiled against the nodes (`arrays.static`) and the other classes (`arrays.queries`)."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from longshore.core.arrays.cluster_arrays import ClassArrays, SpreadTerms, Terms
 from longshore.core.arrays.ops import Array
 from longshore.core.arrays.padding import ragged
 from longshore.core.arrays.queries import HOSTNAME_KEY, Queries, ResolvedTerm
-from longshore.core.arrays.static import StaticRows
+from longshore.core.arrays.static import StaticRows, selected, untainted
 from longshore.core.words.pod import PodSpec, SpreadConstraint
 from longshore.core.words.resources import CORE_RESOURCES, PodRequests
 
@@ -38,16 +39,10 @@ class ClassEncoder:
         hard_limit = _limits([spec.latency_hard_ms for spec in specs])
         return ClassArrays(
             request=self.request_rows(requests),
+            keeps_on=np.array([spec.keeps_node_on for spec in specs], np.int64),
             nonzero_request=_pairs([(r.nonzero_cpu_millis, r.nonzero_memory_bytes) for r in requests]),
             score_request=_pairs([(r.score_cpu_millis, r.score_memory_bytes) for r in requests]),
-            prefilter_mask=_per_class(static.prefilter, specs),
-            node_name_mask=_per_class(static.node_name, specs),
-            unschedulable_mask=_per_class(static.unschedulable, specs),
-            taint_mask=_per_class(static.taints, specs),
-            affinity_mask=_per_class(static.affinity, specs),
-            volume_affinity_mask=_per_class(static.volume_affinity, specs),
-            volume_mask=_per_class(static.volumes, specs),
-            gpu_model_mask=_per_class(static.gpu_model, specs),
+            static_masks={part.filter: _per_class(partial(static.mask, part.ask), specs) for part in static.parts},
             taint_weight=_per_class(static.taint_weight, specs),
             affinity_weight=_per_class(static.affinity_weight, specs),
             image_weight=_per_class(static.image_weight, specs),
@@ -112,8 +107,8 @@ class ClassEncoder:
             max_skew=table(lambda _, c: c.max_skew, np.int64),
             min_domains=table(lambda _, c: c.min_domains, np.int64),
             self_match=table(lambda spec, c: _matches(c, spec), np.int64),
-            honors_affinity=table(lambda _, c: c.honors_affinity, bool),
-            honors_taints=table(lambda _, c: c.honors_taints, bool),
+            affinity_mask=table(lambda spec, c: self.static.mask(selected, spec) if c.honors_affinity else 0, np.int32),
+            taint_mask=table(lambda spec, c: self.static.mask(untainted, spec) if c.honors_taints else 0, np.int32),
             is_hostname=table(lambda _, c: c.topology_key == HOSTNAME_KEY, bool),
         )
 

@@ -37,14 +37,15 @@ def node_arrays(
     """
     points, most = sizes or sizes_of(nodes)
     allocatable = [dict(node.allocatable) for node in nodes]
+    labels = [dict(node.labels) for node in nodes]
     amounts = [[amount(name, have.get(name, 0)) for name in resource_names] for have in allocatable]
     devices = [[WHOLE_GPU_MILLI] * node.gpu_count + [0] * (most - node.gpu_count) for node in nodes]
     return NodeArrays(
         is_real=np.arange(width) < len(nodes),
         allocatable=matrix(amounts, (width, len(resource_names)), np.int64),
         allowed_pods=column([amount(PODS, have.get(PODS, 0)) for have in allocatable], width, np.int64),
-        domain=domains(nodes, keys, width),
-        zone=domains(nodes, {ZONE_KEY: 0}, width)[0],
+        domain=domains(labels, keys, width),
+        zone=domains(labels, {ZONE_KEY: 0}, width)[0],
         name_rank=name_ranks([node.name for node in nodes], width),
         gpu_capacity=matrix(devices, (width, most), np.int64),
         gpu_watts=matrix([gpu_watts(node.gpu_model) for node in nodes], (width, 2), np.float64),
@@ -72,9 +73,9 @@ def num_devices(nodes: Sequence[Node]) -> int:
     return max((node.gpu_count for node in nodes), default=0)
 
 
-def reading_arrays(nodes: Sequence[Node], width: int) -> Readings:
-    """Compile what was measured."""
-    measured = [node.readings for node in nodes]
+def reading_arrays(nodes: Sequence[Node], width: int, measured: Sequence[NodeReadings] | None = None) -> Readings:
+    """Compile what was measured; None = what the nodes say themselves."""
+    measured = [node.readings for node in nodes] if measured is None else measured
     return Readings._make([*reading_columns(measured, width), zone_near(nodes, measured, width)])
 
 
@@ -101,9 +102,10 @@ def zone_near(nodes: Sequence[Node], measured: Sequence[NodeReadings], width: in
     """
     if not any(readings.zone_latency_ms for readings in measured):
         return np.zeros((width, 0), np.float32)
-    own = domains(nodes, {ZONE_KEY: 0}, width)[0].tolist()
-    labels = (dict(node.labels).get(ZONE_KEY) for node in nodes)
-    numbers = {name: number for name, number in zip(labels, own, strict=False) if name is not None}
+    labels = [dict(node.labels) for node in nodes]
+    own = domains(labels, {ZONE_KEY: 0}, width)[0].tolist()
+    zones = (have.get(ZONE_KEY) for have in labels)
+    numbers = {name: number for name, number in zip(zones, own, strict=False) if name is not None}
     links = [
         (row, numbers[zone], HALF_NEAR_MS / (HALF_NEAR_MS + milliseconds))
         for row, readings in enumerate(measured)
@@ -121,13 +123,12 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def domains(nodes: Sequence[Node], keys: Mapping[str, int], width: int) -> Array:
-    """Number the values that nodes have of every key, from 2 on without gaps, int32 [keys, nodes]."""
+def domains(labels: Sequence[Mapping[str, str]], keys: Mapping[str, int], width: int) -> Array:
+    """Number the values that nodes' labels have of every key, from 2 on without gaps, int32 [keys, nodes]."""
     domain = np.zeros((max(len(keys), 1), width), np.int32)
-    labels = [dict(node.labels) for node in nodes]
     for key, row in keys.items():
         numbers = {"": 1}
-        domain[row, : len(nodes)] = [
+        domain[row, : len(labels)] = [
             numbers.setdefault(have[key], len(numbers) + 1) if key in have else 0 for have in labels
         ]
     return domain

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longshore.core.arrays import fragmentation, gpu
-from longshore.core.arrays.cluster_arrays import ClusterArrays, SpreadTerms, Terms, rows_of
+from longshore.core.arrays.cluster_arrays import ClusterArrays, SpreadTerms, Terms, is_on, rows_of
 from longshore.core.arrays.fragmentation import Offer
 from longshore.core.arrays.gpu import Take
 from longshore.core.arrays.ops import Array, namespace
@@ -134,8 +134,8 @@ class View:
 
     @_kept
     def is_on(self) -> Array:
-        """Say which nodes have a pod [nodes]; where there is a block as 0.0 and 1.0."""
-        return self.block[_IS_ON] if self._has_all_at_once else self.real(self.arrays.state.pod_count > 0, False)
+        """Say which nodes are on [nodes]; where there is a block as 0.0 and 1.0."""
+        return self.block[_IS_ON] if self._has_all_at_once else is_on(self.arrays)
 
     @_kept
     def cpu_used(self) -> Array:
@@ -191,7 +191,7 @@ class View:
 
     @_kept
     def on_share(self) -> Array:
-        """Return the share of the nodes that have a pod."""
+        """Return the share of the nodes that are on."""
         return self._means[_IS_ON] if self._has_all_at_once else self.mean(self.is_on)
 
     @_kept
@@ -231,10 +231,18 @@ class View:
 
     @_kept
     def watts_if_on(self) -> Array:
-        """Return what the node draws where one without a pod is switched off [nodes]."""
+        """Return what the node draws where one that no pod keeps on is switched off [nodes]."""
         if self._has_all_at_once:  # 0 or 1 times as much: the same, in fewer calls
             return self.watts_now * self.is_on
         return self.xp.where(self.is_on, self.watts_now, 0.0)
+
+    @_kept
+    def watts_added_from_off(self) -> Array:
+        """Return what the pod adds on the node, such nodes switched off [nodes]; one that keeps none on wakes none."""
+        added, keeps = self.watts_after - self.watts_if_on, self.arrays.classes.keeps_on[self.pod_class]
+        if self._has_all_at_once:
+            return added if keeps else added * self.is_on
+        return self.xp.where(self.is_on | (keeps > 0), added, 0.0)
 
     @_kept
     def gpu_milli(self) -> Array:
@@ -367,7 +375,7 @@ class View:
         block = np.empty((len(BLOCK), allocatable.shape[1]))
         cut, requested, imbalance = block[:_IMBALANCE], block[:2], block[_IMBALANCE]
         requested[...] = state.requested[:, _BOTH].T
-        block[2:6:3] = state.pod_count
+        block[2], block[_IS_ON] = state.pod_count, state.keeping
         np.add(block[_NOW], self._asked[self.pod_class], out=block[_AFTER])
         np.subtract(allocatable, requested, out=block[_FREE])
         np.divide(cut, self._divisors, out=cut)

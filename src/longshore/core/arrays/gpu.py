@@ -7,7 +7,7 @@ import numpy as np
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
-from longshore.core.words.pod import GpuRequest
+from longshore.core.words.pod import GpuRequest, Pod
 
 WHOLE_GPU_MILLI = 1000
 _FULL = 1 << 30
@@ -117,3 +117,41 @@ def take_in_order(preference: Array, usable: Array, milli: Array, count: Array) 
         is_before = (other < preference) | ((other == preference) & (device < devices))
         rank = rank + (is_before & usable[:, device, None])
     return xp.where(usable & (rank < count[..., None]), milli[..., None], 0)
+
+
+def book_devices(used: Array, capacity: Array, pods: Sequence[Pod]) -> list[Array]:
+    """Give the pods of a node the devices that they say they hold, then the others those that fit best.
+
+    What a pod says counts if the node has these devices, they are as many as it asks for, and none would be given away
+    twice; otherwise the pod is one of the others, so that what it holds is never forgotten.
+
+    Args:
+        used: what is taken already; what the pods hold is added [devices].
+        capacity: of the devices [devices].
+        pods: those that hold GPUs; of those that do not say which, the first one chooses first.
+
+    Returns:
+        What every pod was given [devices].
+    """
+    given: list[Array | None] = []
+    for pod in pods:
+        devices = _named_devices(pod, capacity, used)
+        given.append(devices)
+        if devices is not None:
+            used += devices
+    for i, pod in enumerate(pods):
+        if given[i] is None and pod.spec.gpu is not None:
+            milli, count = np.int64(pod.spec.gpu.milli), np.int64(pod.spec.gpu.count)
+            given[i] = fullest_first(capacity[None], (capacity - used)[None], milli, count)[0]
+            used += given[i]
+    return given
+
+
+def _named_devices(pod: Pod, capacity: Array, used: Array) -> Array | None:
+    wants, says = pod.spec.gpu, pod.gpu_devices
+    if wants is None or says is None or not len(says) == len(set(says)) == wants.count:
+        return None
+    if not all(0 <= device < len(capacity) for device in says):
+        return None
+    devices = held(wants, says, len(used))
+    return devices if (used + devices <= capacity).all() else None

@@ -5,14 +5,15 @@ order. Pods of known classes on known nodes are counted in place, in microsecond
 and readings are taken up by the next call of `encoded`; another set of nodes compiles everything again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from longshore.core.arrays.encode import Encoded, check_devices
-from longshore.core.arrays.live_arrays import LiveArrays
-from longshore.core.arrays.live_population import PodClass, Population
+from longshore.core.arrays.compiler import Compiler
+from longshore.core.arrays.encode import Encoded, check_devices, encoded_by
 from longshore.core.arrays.ops import Array
+from longshore.core.arrays.population import PodClass, Population
+from longshore.core.arrays.static import Parts
 from longshore.core.arrays.typical import most_frequent
 from longshore.core.words.node import Node, NodeReadings
 from longshore.core.words.objects import Objects, Word
@@ -36,22 +37,24 @@ _CLAIM = "persistentVolumeClaim"
 class LiveCluster:
     """A cluster as a watch tells it, one word after the other."""
 
-    def __init__(self, *, seed: int = 0, typical_pods: tuple[TypicalPod, ...] | None = None) -> None:
+    def __init__(self, parts: Parts = (), *, seed: int = 0, typical_pods: tuple[TypicalPod, ...] | None = None) -> None:
         """Start empty.
 
         Args:
+            parts: of the filters that will be asked (`filters.static_parts`).
             seed: of the random ties and the random policy.
             typical_pods: what fragmentation is measured against; None = the pods that are there.
         """
-        self._given_typical = typical_pods
+        self._parts, self._given_typical = parts, typical_pods
         self.objects = Objects()
         """What constraints refer to; changed by `put_context` and `put_object`."""
         self._about = _About()
         self._seed, self._step, self._last_node = seed, 0, ""
-        self._nodes: dict[str, Node] = {}
+        self.nodes: dict[str, Node] = {}
+        """As they were put; read only."""
         self._readings: dict[str, NodeReadings] = {}
         self._population = Population()
-        self._arrays: LiveArrays | None = None
+        self._arrays: Compiler | None = None
         self._encoded: Encoded | None = None
         # What the arrays do not know yet.
         self._new_classes: dict[PodClass, None] = {}
@@ -62,17 +65,26 @@ class LiveCluster:
         self._has_new_kinds = False
         self._typical: tuple[TypicalPod, ...] = ()
 
+    @property
+    def pods(self) -> Mapping[str, Pod]:
+        """All pods by key."""
+        return self._population.pods
+
+    def pods_on(self, node: str) -> Collection[Pod]:
+        """Return the pods that are bound to a node, in the order in which they came."""
+        return self._population.residents.get(node, {}).values()
+
     def put_node(self, node: Node) -> None:
         """Add a node, or take note that it changed. What `put_readings` said of it stays.
 
         Raises:
             InputError: it has more GPU devices than can be counted exactly; it is left as it was.
         """
-        old = self._nodes.get(node.name)
+        old = self.nodes.get(node.name)
         if old == node:
             return
         check_devices(node)
-        self._nodes[node.name] = node
+        self.nodes[node.name] = node
         if old is None:
             self._arrays = None
             return
@@ -82,25 +94,32 @@ class LiveCluster:
 
     def drop_node(self, name: str) -> None:
         """Take note that a node is gone; its pods stay known, and count again if it comes back."""
-        if self._nodes.pop(name, None) is not None:
+        if self.nodes.pop(name, None) is not None:
             self._arrays = None
+            self._forget_empty(name)
 
-    def put_pod(self, pod: Pod) -> None:
-        """Add a pod, or take note that it changed; `bound_to` says where it is. Assumed pods are put as bound."""
+    def put_pod(self, pod: Pod) -> Pod:
+        """Add a pod, or take note that it changed; `bound_to` says where it is. Assumed pods are put as bound.
+
+        Returns:
+            The pod with the spec that all pods of its class share.
+        """
         population, key = self._population, pod.key
         pod_class = population.class_of(pod.spec)
         old = population.pods.get(key)
         if old is not None:
             is_same_place = old.bound_to == pod.bound_to and old.gpu_devices == pod.gpu_devices
             if is_same_place and old.spec is pod_class.spec:
-                population.pods[key] = pod if pod.spec is old.spec else replace(pod, spec=old.spec)
-                return
+                pod = pod if pod.spec is old.spec else replace(pod, spec=old.spec)
+                population.renew(pod)
+                return pod
             self._remove(old)
-        population.put(pod, pod_class)
+        pod = population.put(pod, pod_class)
         self._note(pod_class, pod.bound_to, 1)
         if pod.bound_to and (old is None or not old.bound_to):
             self._step += 1
             self._last_node = pod.bound_to
+        return pod
 
     def drop_pod(self, key: str) -> None:
         """Take note that a pod is gone."""
@@ -150,16 +169,27 @@ class LiveCluster:
         Also of nodes that are not known: they may join later, or come back, and are not measured anew for that.
         """
         for name, measured in readings.items():
-            node = self._nodes.get(name)
+            node = self.nodes.get(name)
             if node is not None and self._readings.get(name, node.readings) != measured:
                 self._new_readings[name] = measured
             self._readings[name] = measured
+            if node is None:
+                self._forget_empty(name)
+
+    def readings_of(self, name: str) -> NodeReadings:
+        """Return what counts of a node that is known: what was measured, else its annotations."""
+        return self._readings.get(name, self.nodes[name].readings)
+
+    def _forget_empty(self, name: str) -> None:
+        """Forget a node that is gone and of which nothing is measured any more: names of nodes never end."""
+        if self._readings.get(name) == NodeReadings():
+            del self._readings[name]
 
     def snapshot(self) -> Snapshot:
         """Return the cluster as it is now; takes time by the number of pods."""
         nodes = (
             replace(node, readings=self._readings[node.name]) if node.name in self._readings else node
-            for node in self._nodes.values()
+            for node in self.nodes.values()
         )
         return Snapshot(
             nodes=tuple(nodes),
@@ -197,10 +227,7 @@ class LiveCluster:
         arrays.set_progress(self._seed, self._step, arrays.rows.get(self._last_node, -1))
         current = arrays.arrays
         if self._encoded is None or self._encoded.arrays is not current:
-            self._encoded = Encoded(
-                *(current, self, arrays.names, arrays.rows, arrays.specs, arrays.class_index, arrays.resource_names),
-                self.objects,
-            )
+            self._encoded = encoded_by(arrays, self)
         return self._encoded
 
     def _remove(self, pod: Pod) -> None:
@@ -246,7 +273,7 @@ class LiveCluster:
             return
         self._recompile([one for one in arrays.classes if one.is_compiled and about.concerns(one.spec)])
 
-    def _with_classes(self, wanted: Sequence[PodClass]) -> LiveArrays:
+    def _with_classes(self, wanted: Sequence[PodClass]) -> Compiler:
         """Return arrays in which every class is counted, and compiled where it waits or is wanted."""
         arrays = self._arrays
         news = list(dict.fromkeys([*self._new_classes, *(one for one in wanted if one.index < 0)]))
@@ -260,23 +287,24 @@ class LiveCluster:
         self._uncompiled.clear()
         return arrays
 
-    def _rebuilt(self, wanted: set[PodClass]) -> LiveArrays:
+    def _rebuilt(self, wanted: set[PodClass]) -> Compiler:
         """Compile everything again, without the classes that no pod has any more."""
         population = self._population
         for one in population.classes.values():
             one.index, one.is_compiled = -1, False
         population.forget_unused(wanted)
         classes = list(population.classes.values())
-        nodes = list(self._nodes.values())
+        nodes = list(self.nodes.values())
         measured = [self._readings.get(node.name, node.readings) for node in nodes]
-        self._arrays = arrays = LiveArrays(self.objects, nodes, measured, classes)
+        self._arrays = arrays = Compiler(
+            self.objects, nodes, classes, self._parts, measured=measured, typical=self._typical
+        )
         self._uncompiled = {one: None for one in classes if one.num_waiting}
         self._rebooked = {name: None for one in classes if one.spec.gpu for name in one.on_nodes}
         self._has_new_kinds = True
-        self._typical = ()
         return arrays
 
-    def _is_oversized(self, arrays: LiveArrays) -> bool:
+    def _is_oversized(self, arrays: Compiler) -> bool:
         if len(arrays.classes) > 2 * self._population.num_classes + _SPARE_CLASSES:
             return True
         return arrays.num_bytes > 2 * arrays.bytes_at_start + _SPARE_BYTES
@@ -287,7 +315,7 @@ class LiveCluster:
             if one.num_waiting:
                 self._uncompiled[one] = None
 
-    def _take_up_kinds(self, arrays: LiveArrays) -> None:
+    def _take_up_kinds(self, arrays: Compiler) -> None:
         """Find the typical pods again; without GPUs nothing can be fragmented, and there are none."""
         if not self._has_new_kinds:
             return

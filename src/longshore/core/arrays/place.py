@@ -28,6 +28,7 @@ def shift(arrays: ClusterArrays, pod_class: Array, node: Array, devices: Array, 
             requested=add_at(state.requested, node, sign * classes.request[pod_class]),
             nonzero_requested=add_at(state.nonzero_requested, node, sign * classes.nonzero_request[pod_class]),
             pod_count=add_at(state.pod_count, node, sign),
+            keeping=add_at(state.keeping, node, sign * classes.keeps_on[pod_class]),
             counts=add_at(state.counts, (slice(None), node), sign * match),
             gpu_used=add_at(state.gpu_used, node, sign * devices),
         )

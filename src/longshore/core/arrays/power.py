@@ -1,16 +1,16 @@
 """Watts from arrays: what nodes draw by their own curve, what one more pod would add, and PWR's model of GPU nodes.
 
 A node's curve holds its watts at even steps of CPU use (requested by allocatable, cut to 0..1), linear between them:
-two points are the linear model, more are a measured curve. A node without pods is idle: it draws the first point of its
-curve, or nothing where idle nodes are switched off. Padding rows draw nothing. The objectives `watts` and `carbon` and
-the heuristic `low-power` read this file.
+two points are the linear model, more are a measured curve. A node that no pod keeps on draws what its curve says, or
+nothing where such nodes are switched off. Padding rows draw nothing. The objectives `watts` and `carbon` and the
+heuristic `low-power` read this file.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, is_on
 from longshore.core.arrays.gpu import WHOLE_GPU_MILLI, Take
 from longshore.core.arrays.ops import Array, namespace, pick
 from longshore.core.words.resources import CORE_RESOURCES, CPU
@@ -83,7 +83,7 @@ def node_watts(arrays: ClusterArrays, switch_off_idle: bool = False) -> Array:
     nodes, state = arrays.nodes, arrays.state
     xp = namespace(state.requested)
     ratio = use_ratio(state.requested[:, CPU_COLUMN], nodes.allocatable[:, CPU_COLUMN])
-    draws = nodes.is_real & (state.pod_count > 0) if switch_off_idle else nodes.is_real
+    draws = is_on(arrays) if switch_off_idle else nodes.is_real
     return xp.where(draws, watts_at(nodes.power_curve, ratio), 0.0)
 
 
@@ -92,16 +92,26 @@ def cluster_watts(arrays: ClusterArrays, switch_off_idle: bool = False) -> Array
     return node_watts(arrays, switch_off_idle).sum()
 
 
+def cluster_cost(arrays: ClusterArrays) -> Array:
+    """Return what an hour of the nodes that are on costs."""
+    xp = namespace(arrays.state.requested)
+    return xp.where(is_on(arrays), arrays.nodes.cost_per_hour, 0.0).sum()
+
+
 def added_watts(arrays: ClusterArrays, pod_class: Array, switch_off_idle: bool = False) -> Array:
     """Return the extra watts of the cluster if the pod went to each node [nodes].
 
-    Where idle nodes are switched off, the first pod of a node also pays for switching it on.
+    Where idle nodes are switched off, the first pod that keeps a node on also pays for switching it on. One that keeps
+    none on adds nothing to a node that is off.
     """
     nodes, state = arrays.nodes, arrays.state
     xp = namespace(state.requested)
     requested = state.requested[:, CPU_COLUMN] + arrays.classes.request[pod_class, CPU_COLUMN]
     after = watts_at(nodes.power_curve, use_ratio(requested, nodes.allocatable[:, CPU_COLUMN]))
-    return xp.where(nodes.is_real, after - node_watts(arrays, switch_off_idle), 0.0)
+    adds = nodes.is_real
+    if switch_off_idle:
+        adds = adds & (is_on(arrays) | (arrays.classes.keeps_on[pod_class] > 0))
+    return xp.where(adds, after - node_watts(arrays, switch_off_idle), 0.0)
 
 
 def gpu_watts(gpu_model: str) -> DeviceWatts:

@@ -2,7 +2,7 @@
 
 A query is a question about the pods on a node ("how many match this selector?", "how much weight do they give this
 term?"). `match[query, class]` says what one pod of a class adds to it. Filters and scores then need a gather and a
-segment sum, whatever the constraint was. Called by `arrays.encode`.
+segment sum, whatever the constraint was. Called by `arrays.compiler`.
 """
 
 from collections import defaultdict
@@ -10,10 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
-
 from longshore.core.arrays.class_index import ClassIndex, SelectorIndex
-from longshore.core.arrays.ops import Array
 from longshore.core.words.labels import Selector, selector_matches
 from longshore.core.words.objects import Objects
 from longshore.core.words.pod import AffinityTerm, HostPort, PodSpec, SpreadConstraint
@@ -49,14 +46,14 @@ class News(NamedTuple):
 class Queries:
     """The counter table's rows; row 0 counts nothing."""
 
-    def __init__(self, objects: Objects, specs: list[PodSpec]) -> None:
+    def __init__(self, objects: Objects) -> None:
         """Take the objects, which may change: classes that a change is about must be compiled again."""
         self.specs: list[PodSpec] = []
         self.labels: list[dict[str, str]] = []
         self.amounts: list[dict[int, int]] = [{}]
         """By query: what one pod of each class adds to it; classes that are not named add nothing."""
         self._index: dict[Hashable, int] = {}
-        self._classes = ClassIndex((), ())
+        self._classes = ClassIndex()
         self._matchers: dict[int, Matcher] = {}
         self._selectors = SelectorIndex()
         self._terms: list[tuple[ResolvedTerm, bool]] = []
@@ -70,18 +67,6 @@ class Queries:
         """What existing pods' terms are worth in scores: term to class to signed weight."""
         self._held_ports: defaultdict[tuple[int, str], dict[HostPort, dict[int, int]]] = defaultdict(dict)
         self._gpu_holders: dict[str, dict[int, int]] = {}
-        for spec in specs:
-            self.add(spec)
-
-    def row(self, query: int) -> Array:
-        """Return what one pod of each class adds to a query, int64 [classes]."""
-        row, counts = np.zeros(len(self.specs), np.int64), self.amounts[query]
-        row[list(counts)] = list(counts.values())
-        return row
-
-    def match(self) -> Array:
-        """Return what one pod of each class adds to each query, int64 [queries, classes]."""
-        return np.stack([self.row(query) for query in range(len(self.amounts))])
 
     def add(self, spec: PodSpec) -> News:
         """Take in one more class; rows that count it already do so from here on."""

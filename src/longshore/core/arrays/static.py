@@ -1,33 +1,65 @@
-"""Constraints that depend only on the pod's class and the node: rows of masks and of raw score weights.
+"""What depends only on the pod's class and the node: rows of masks and of raw score weights.
 
-Equal rows are stored once: thousands of classes share a handful of toleration sets and node selectors.
+Filters say what they ask of a node (`Demand`), and every distinct demand becomes a row of the masks. Equal rows are
+stored once: thousands of classes share a handful of toleration sets and node selectors.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
+from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.node_images import NodeImages
+from longshore.core.arrays.ops import Array
+from longshore.core.words.errors import LongshoreError
 from longshore.core.words.labels import Requirement, is_parsable
 from longshore.core.words.node import Node, Taint
 from longshore.core.words.objects import Objects
 from longshore.core.words.pod import NodeSelectorTerm, PodSpec, Toleration
-from longshore.core.words.snapshot import PersistentVolume
 
-UNSCHEDULABLE_TAINT = Taint("node.kubernetes.io/unschedulable")
 # Only these keep a pod away; upstream passes over effects that it does not know.
 _REJECTING = ("NoSchedule", "NoExecute")
-
-_ZONE_KEYS = (
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-)
-_STABLE_KEY = {_ZONE_KEYS[0]: _ZONE_KEYS[2], _ZONE_KEYS[1]: _ZONE_KEYS[3]}
-
-VolumeTopology = tuple[tuple[str, frozenset[str]], ...]
+_KEPT_TAINTS = 256
+"""Sets of taints for which a toleration set's answer is kept."""
 
 Judge = Callable[[Iterable[int]], list[int]]
 """(positions of nodes) -> a value for each."""
+
+
+class Demand(NamedTuple):
+    """What pods of a class ask of a node, whatever runs there and elsewhere."""
+
+    key: Hashable
+    """Equal for classes that ask for the same."""
+    is_met: Callable[[Node, Mapping[str, str]], bool]
+    """(node, its labels) -> whether it is as asked for. What is measured on a node is not in these words."""
+
+
+Ask = Callable[[PodSpec, Objects], Demand | None]
+"""(spec, what it may refer to) -> what a class asks of a node, None = nothing. Of the objects it reads services of the
+pod's namespace, its owner, and its claims and their volumes: of other changes a live cluster does not tell."""
+
+
+@dataclass(frozen=True)
+class StaticPart:
+    """What of a filter is compiled to a row of masks for every class."""
+
+    filter: str
+    ask: Ask
+
+    def mask(self, arrays: ClusterArrays, pod_class: Array) -> Array:
+        """Return where a class is given what it asks for [nodes]; with several classes [classes, nodes]."""
+        rows = arrays.classes.static_masks.get(self.filter)
+        if rows is None:
+            raise LongshoreError(
+                f"the cluster was compiled without the static part of the filter `{self.filter}`",
+                "give `encode` or `LiveCluster` what `longshore.filters.static_parts()` returns",
+            )
+        return arrays.tables.masks[rows[pod_class]]
+
+
+Parts = Sequence[StaticPart]
 
 
 class RowTable:
@@ -66,12 +98,14 @@ class RowTable:
 class StaticRows:
     """Compiles classes against the nodes of one cluster."""
 
-    def __init__(self, nodes: Iterable[Node], objects: Objects, *, merges_equal: bool = True) -> None:
-        """Take the cluster; `merges_equal` as of `RowTable`.
+    def __init__(
+        self, nodes: Iterable[Node], objects: Objects, parts: Parts = (), *, merges_equal: bool = True
+    ) -> None:
+        """Take the cluster and the filters' parts; `merges_equal` as of `RowTable`.
 
         Claims and volumes may change: classes that use one must be compiled again then.
         """
-        self.nodes = list(nodes)
+        self.parts, self.nodes = tuple(parts), list(nodes)
         self.labels = [dict(node.labels) for node in self.nodes]
         self._objects = objects
         self.masks = RowTable(len(self.nodes), neutral=True, merges_equal=merges_equal)
@@ -89,91 +123,24 @@ class StaticRows:
         self.nodes[position], self.labels[position] = node, dict(node.labels)
         return changed
 
-    def prefilter(self, spec: PodSpec) -> int:
-        """Nodes that `metadata.name` affinity leaves over before any filter runs."""
-        names = named_nodes(spec)
-        if names is None:
+    def mask(self, ask: Ask, spec: PodSpec) -> int:
+        """Return the row of masks of what a class asks for."""
+        demand = ask(spec, self._objects)
+        if demand is None:
             return 0
-        return self.masks.judged(("names", names), lambda where: [self.nodes[i].name in names for i in where])
-
-    def node_name(self, spec: PodSpec) -> int:
-        """Only the node that the pod names itself."""
-        name = spec.node_name
-        if not name:
-            return 0
-        return self.masks.judged(("name", name), lambda where: [self.nodes[i].name == name for i in where])
-
-    def unschedulable(self, spec: PodSpec) -> int:
-        """Nodes that are not cordoned, unless the pod tolerates that."""
-        if tolerates(spec.tolerations, UNSCHEDULABLE_TAINT):
-            return 0
-        return self.masks.judged("unschedulable", lambda where: [not self.nodes[i].is_unschedulable for i in where])
-
-    def taints(self, spec: PodSpec) -> int:
-        """Nodes without a NoSchedule or NoExecute taint that the pod does not tolerate."""
-
-        def allowed(taints: tuple[Taint, ...]) -> bool:
-            return all(taint.effect not in _REJECTING or tolerates(spec.tolerations, taint) for taint in taints)
-
-        return self.masks.judged(("taints", spec.tolerations), lambda where: self._by_taints(where, allowed))
-
-    def affinity(self, spec: PodSpec) -> int:
-        """Nodes that the node selector and the required node affinity match."""
-        if not spec.node_selector and spec.node_affinity is None:
-            return 0
-        wanted, terms = spec.node_selector, spec.node_affinity
-        readable, names = _readable(terms or ()), named_nodes(spec)
-
-        def allowed(node: Node, labels: dict[str, str]) -> bool:
-            if names is not None and node.name not in names:
-                return False  # a pod of a DaemonSet: one look at each of thousands of nodes
-            if any(labels.get(key) != value for key, value in wanted):
-                return False
-            return terms is None or any(_holds(term, node.name, labels) for term in readable)
-
-        key = ("affinity", wanted, terms)
-        return self.masks.judged(key, lambda where: [allowed(self.nodes[i], self.labels[i]) for i in where])
-
-    def volumes(self, spec: PodSpec) -> int:
-        """Nodes in a zone and region where the pod's bound volumes can be used."""
-        topology = self._volume_topology(spec)
-        if not topology:
-            return 0
-        key = ("volumes", topology)
-        return self.masks.judged(key, lambda where: [_in_zone(topology, self.labels[i]) for i in where])
-
-    def volume_affinity(self, spec: PodSpec) -> int:
-        """Nodes from which the pod's bound volumes can be used, by the volumes' own node affinity."""
-        affinities = tuple(
-            volume.node_affinity for volume in self._bound_volumes(spec) if volume.node_affinity is not None
-        )
-        if not affinities:
-            return 0
-
-        readable = [_readable(terms) for terms in affinities]
-
-        def allowed(labels: dict[str, str]) -> bool:
-            # Upstream asks with the labels alone: conditions on a node's name say nothing here.
-            return all(any(_holds(term, None, labels) for term in terms) for terms in readable)
-
-        key = ("volume-affinity", affinities)
-        return self.masks.judged(key, lambda where: [allowed(self.labels[i]) for i in where])
-
-    def gpu_model(self, spec: PodSpec) -> int:
-        """Nodes whose GPUs are of a model that the pod accepts."""
-        models = spec.gpu.models if spec.gpu else ()
-        if not models:
-            return 0
-        return self.masks.judged(("models", models), lambda where: [self.nodes[i].gpu_model in models for i in where])
+        nodes, labels, is_met = self.nodes, self.labels, demand.is_met
+        return self.masks.judged((ask, demand.key), lambda where: [is_met(nodes[i], labels[i]) for i in where])
 
     def taint_weight(self, spec: PodSpec) -> int:
         """Count the PreferNoSchedule taints that the pod does not tolerate."""
         tolerations = tuple(t for t in spec.tolerations if t.effect in ("", "PreferNoSchedule"))
+        nodes = self.nodes
 
+        @lru_cache(_KEPT_TAINTS)
         def count(taints: tuple[Taint, ...]) -> int:
             return sum(taint.effect == "PreferNoSchedule" and not tolerates(tolerations, taint) for taint in taints)
 
-        return self.weights.judged(("taints", tolerations), lambda where: self._by_taints(where, count))
+        return self.weights.judged(("taints", tolerations), lambda where: [count(nodes[i].taints) for i in where])
 
     def affinity_weight(self, spec: PodSpec) -> int:
         """Add the weights of the node preferences that match."""
@@ -181,13 +148,14 @@ class StaticRows:
         if not preferences:
             return 0
 
-        readable = [wish for wish in preferences if _readable((wish.term,))]
+        nodes, node_labels = self.nodes, self.labels
+        readable = [wish for wish in preferences if readable_terms((wish.term,))]
 
         def weight(node: Node, labels: dict[str, str]) -> int:
-            return sum(wish.weight for wish in readable if _holds(wish.term, node.name, labels))
+            return sum(wish.weight for wish in readable if term_holds(wish.term, node.name, labels))
 
         key = ("affinity", preferences)
-        return self.weights.judged(key, lambda where: [weight(self.nodes[i], self.labels[i]) for i in where])
+        return self.weights.judged(key, lambda where: [weight(nodes[i], node_labels[i]) for i in where])
 
     def image_weight(self, spec: PodSpec) -> int:
         """Score 0..100 by how many bytes of the pod's images the node already has (upstream's ImageLocality)."""
@@ -202,33 +170,32 @@ class StaticRows:
         self.image_rows[row] = wanted
         return row
 
-    def _by_taints(self, where: Iterable[int], judge: Callable[[tuple[Taint, ...]], int]) -> list[int]:
-        known: dict[tuple[Taint, ...], int] = {}
-        found = []
-        for position in where:
-            taints = self.nodes[position].taints
-            if taints not in known:
-                known[taints] = judge(taints)
-            found.append(known[taints])
-        return found
 
-    def _volume_topology(self, spec: PodSpec) -> VolumeTopology:
-        found: list[tuple[str, frozenset[str]]] = []
-        for volume in self._bound_volumes(spec):
-            labels = dict(volume.labels)
-            for key in _ZONE_KEYS:
-                zones = _zones(labels[key]) if key in labels else None
-                if zones is not None:
-                    found.append((key, zones))
-        return tuple(found)
+def untainted(spec: PodSpec, _objects: Objects) -> Demand:
+    """Ask for no NoSchedule or NoExecute taint that the pod does not tolerate."""
 
-    def _bound_volumes(self, spec: PodSpec) -> Iterator[PersistentVolume]:
-        for volume in spec.volumes:
-            if volume.source == "persistentVolumeClaim":
-                claim = self._objects.claims.get((spec.namespace, volume.name))
-                bound = self._objects.volumes.get(claim.volume_name) if claim else None
-                if bound is not None:
-                    yield bound
+    @lru_cache(_KEPT_TAINTS)
+    def is_tolerated(taints: tuple[Taint, ...]) -> bool:
+        return all(taint.effect not in _REJECTING or tolerates(spec.tolerations, taint) for taint in taints)
+
+    return Demand(spec.tolerations, lambda node, _labels: is_tolerated(node.taints))
+
+
+def selected(spec: PodSpec, _objects: Objects) -> Demand | None:
+    """Ask for what the node selector and the required node affinity say."""
+    if not spec.node_selector and spec.node_affinity is None:
+        return None
+    wanted, terms = spec.node_selector, spec.node_affinity
+    readable, names = readable_terms(terms or ()), named_nodes(spec)
+
+    def is_met(node: Node, labels: Mapping[str, str]) -> bool:
+        if names is not None and node.name not in names:
+            return False  # a pod of a DaemonSet: one look at each of thousands of nodes
+        if any(labels.get(key) != value for key, value in wanted):
+            return False
+        return terms is None or any(term_holds(term, node.name, labels) for term in readable)
+
+    return Demand((wanted, terms), is_met)
 
 
 def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
@@ -247,14 +214,6 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator == "Exists"
 
 
-def term_matches(term: NodeSelectorTerm, node_name: str | None, labels: dict[str, str]) -> bool:
-    """Match one node selector term; an empty one matches nothing, nor does one that upstream cannot parse.
-
-    Without a node name, conditions on fields are passed over.
-    """
-    return bool(_readable((term,))) and _holds(term, node_name, labels)
-
-
 def find_unparsable_in(term: NodeSelectorTerm) -> Requirement | None:
     """Return the first requirement of a term that upstream cannot read, None if it can read them all."""
     for requirement in term.expressions:
@@ -266,12 +225,13 @@ def find_unparsable_in(term: NodeSelectorTerm) -> Requirement | None:
     return None
 
 
-def _readable(terms: Sequence[NodeSelectorTerm]) -> list[NodeSelectorTerm]:
+def readable_terms(terms: Sequence[NodeSelectorTerm]) -> list[NodeSelectorTerm]:
     """Leave out the terms that match nothing, on whatever node."""
     return [term for term in terms if (term.expressions or term.fields) and find_unparsable_in(term) is None]
 
 
-def _holds(term: NodeSelectorTerm, node_name: str | None, labels: dict[str, str]) -> bool:
+def term_holds(term: NodeSelectorTerm, node_name: str | None, labels: Mapping[str, str]) -> bool:
+    """Match one node selector term that can be read; without a node's name, conditions on fields are passed over."""
     if not all(requirement.matches(labels) for requirement in term.expressions):
         return False
     if node_name is None:
@@ -297,24 +257,6 @@ def named_nodes(spec: PodSpec) -> frozenset[str] | None:
             return None
         union |= set.intersection(*named)
     return frozenset(union)
-
-
-def _in_zone(topology: VolumeTopology, labels: dict[str, str]) -> bool:
-    if not any(key in labels for key in _ZONE_KEYS):
-        return True  # a cluster without zones
-    for key, zones in topology:
-        value = labels.get(key)
-        if value is None:
-            value = labels.get(_STABLE_KEY.get(key, key))
-        if value is None or value not in zones:
-            return False
-    return True
-
-
-def _zones(label: str) -> frozenset[str] | None:
-    """Split `a__b`; a label with an empty part is ignored, as upstream ignores it."""
-    zones = [zone.strip() for zone in label.split("__")]
-    return frozenset(zones) if all(zones) else None
 
 
 def _normalized(image: str) -> str:

@@ -35,6 +35,37 @@ def domain_totals(arrays: ClusterArrays, values: Array, domain: Array, eligible:
     return segment_sum(values * (eligible & (domain > 0)), domain, _num_domains(arrays))
 
 
+def matching_pods(
+    arrays: ClusterArrays, counts: Array, domain: Array, eligible: Array, scored: Array, is_hostname: Array
+) -> tuple[Array, Array]:
+    """Return for soft spread terms the pods in every node's domain [terms, nodes], and how many domains there are.
+
+    Args:
+        arrays: the cluster.
+        counts: of the terms' pods [terms, nodes].
+        domain: of every node [terms, nodes].
+        eligible: nodes whose pods count [terms, nodes].
+        scored: nodes whose domains count [nodes].
+        is_hostname: every node is a domain of its own, without a sum [terms].
+    """
+    xp = namespace(counts)
+    if xp is np:
+        # Term by term: most classes spread over host names, which need no sum, and one other key.
+        found, sizes = np.empty(counts.shape), np.empty(len(counts), np.int64)
+        for term, own in enumerate(is_hostname.tolist()):
+            if own:
+                found[term], sizes[term] = counts[term], scored.sum()
+            else:
+                row = domain[term]
+                found[term] = np.bincount(row, weights=counts[term] * (eligible[term] & (row > 0)))[row]
+                sizes[term] = (np.bincount(row[scored & (row > 0)]) > 0).sum()
+        return found, sizes
+    in_domain = domain_totals(arrays, counts, domain, eligible)
+    candidates = domain_sizes(arrays, domain, xp.broadcast_to(scored, domain.shape))
+    matching = xp.where(is_hostname[:, None], counts, xp.take_along_axis(in_domain, domain, axis=1))
+    return matching, xp.where(is_hostname, scored.sum(), (candidates > 0).sum(axis=1))
+
+
 def domain_sizes(arrays: ClusterArrays, domain: Array, eligible: Array) -> Array:
     """Count eligible nodes, per domain [terms, domains]."""
     counted = (eligible & (domain > 0)).astype(arrays.state.counts.dtype)
@@ -43,10 +74,8 @@ def domain_sizes(arrays: ClusterArrays, domain: Array, eligible: Array) -> Array
 
 def eligible_nodes(arrays: ClusterArrays, pod_class: Array, terms: SpreadTerms) -> Array:
     """Say which nodes a spread constraint counts, by its node affinity and taint policies [terms, nodes]."""
-    masks, classes = arrays.tables.masks, arrays.classes
-    matches = masks[classes.affinity_mask[pod_class]] | ~terms.honors_affinity[pod_class][:, None]
-    tolerated = masks[classes.taint_mask[pod_class]] | ~terms.honors_taints[pod_class][:, None]
-    return matches & tolerated & arrays.nodes.is_real
+    masks = arrays.tables.masks
+    return masks[terms.affinity_mask[pod_class]] & masks[terms.taint_mask[pod_class]] & arrays.nodes.is_real
 
 
 def _num_domains(arrays: ClusterArrays) -> int:

@@ -13,7 +13,19 @@ import numpy as np
 
 from longshore.core.arrays.choose import TIE_TOLERANCE
 from longshore.core.arrays.features import names_of
-from longshore.core.network.forward import PREFERENCE, PRIOR, ROWS, SCORE, Inputs, Op, check, forward, tensor_names
+from longshore.core.network.forward import (
+    LOAD,
+    PREFERENCE,
+    PRIOR,
+    ROWS,
+    SCORE,
+    Inputs,
+    Op,
+    check,
+    forward,
+    reads,
+    tensor_names,
+)
 from longshore.core.network.weights import DTYPES
 from longshore.core.words.errors import InputError
 
@@ -46,6 +58,26 @@ class Interval(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     high: float
 
 
+class LoadScale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the network's input `load` is measured: when CPU counts as scarce beside the GPUs; all above 0."""
+
+    cpu_beforehand: float
+    """The share of the CPU that counts as used in an empty cluster: so the first few pods do not decide."""
+    gpus_beforehand: float
+    """The same of the GPUs."""
+    scarce_from: float
+    """CPU in use for each GPU in use, both as shares of what there is: up to here CPU is not scarce. At 1 both are used
+    up together."""
+    scarce_over: float
+    """So much further on it is wholly scarce."""
+    little_below: float
+    """Of the GPUs: while a smaller share is in use, CPU is that much less scarce, whatever else runs there."""
+
+
+LOAD_SCALE = LoadScale(0.024, 0.03, scarce_from=0.9, scarce_over=1.05 - 0.9, little_below=0.1)
+"""What training measures by, and what bundles of format 1 mean, which do not say it."""
+
+
 def _about(description: str) -> msgspec.Meta:
     return msgspec.Meta(description=description)
 
@@ -76,6 +108,9 @@ class BundleFacts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tie_tolerance: Annotated[
         float, _about("nodes whose scores are within this of the best tie; ties go to the lowest name")
     ] = TIE_TOLERANCE
+    load: Annotated[
+        LoadScale | None, _about("how the input `load` is measured; null where the network does not read it")
+    ] = None
 
 
 class Bundle(BundleFacts, frozen=True, kw_only=True, eq=False):
@@ -100,8 +135,14 @@ def check_bundle(bundle: Bundle) -> None:
     if not bundle.name or not bundle.name.isprintable():
         raise InputError(f"got the name {bundle.name!r}, expected one printable line", "give the policy another name")
     names_of(bundle.features)
+    if any(".py:" in text for text in (bundle.prior or "", bundle.filters)):
+        raise InputError(
+            f"got the prior `{bundle.prior}` and the filters `{bundle.filters}`, expected names that are installed",
+            "a bundle names no files: a package gives its code a name by an entry point",
+        )
     _check_envelope(bundle)
     _check_numbers(bundle)
+    _check_load(bundle)
     _check_tensors(bundle)
     _check_size(bundle)
     try:
@@ -171,6 +212,17 @@ def _check_numbers(bundle: BundleFacts) -> None:
         parts = (figure.mean, figure.low, figure.high) if isinstance(figure, Interval) else (figure,)
         if not all(math.isfinite(part) for part in parts):
             raise InputError(f"metric `{name}`: got {figure}, expected finite numbers", "leave it out")
+
+
+def _check_load(bundle: BundleFacts) -> None:
+    if (bundle.load is not None) != reads(bundle.ops, LOAD):
+        raise InputError(
+            f"got the load scale {bundle.load}, expected one where the network reads `load`, and only there",
+            "`LOAD_SCALE` is what training measures by",
+        )
+    for name, value in () if bundle.load is None else msgspec.structs.asdict(bundle.load).items():
+        if not (math.isfinite(value) and value > 0):
+            raise InputError(f"load: got {name} {value}, expected a finite number above 0")
 
 
 def _check_tensors(bundle: Bundle) -> None:

@@ -37,7 +37,7 @@ def largest_weight_change(first: Bundle, second: Bundle) -> tuple[str, float] | 
 
 
 def _pairs(first: Bundle, second: Bundle) -> Iterator[Difference]:
-    for field in ("name", "objective", "prior", "filters", "num_nodes", "may_defer"):
+    for field in ("name", "objective", "prior", "filters", "num_nodes", "may_defer", "load"):
         yield Difference(field, plain(getattr(first, field)), plain(getattr(second, field)))
     yield _listed("features", first.features, second.features)
     yield _listed("operations", [_op_text(op) for op in first.ops], [_op_text(op) for op in second.ops])

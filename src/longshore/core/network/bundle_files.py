@@ -13,14 +13,15 @@ import msgspec
 import numpy as np
 
 from longshore.core.arrays.features import feature_hash, names_of
-from longshore.core.network.bundle import Bundle, BundleFacts, Envelope, Interval, Weight, check_bundle
+from longshore.core.network.bundle import LOAD_SCALE, Bundle, BundleFacts, Envelope, Interval, Weight, check_bundle
+from longshore.core.network.forward import LOAD, reads
 from longshore.core.network.model_card import render_card
 from longshore.core.network.weights import read_weights, write_weights
 from longshore.core.words.errors import InputError
 
 __all__ = ["Bundle", "Envelope", "Interval", "Weight", "read_bundle", "write_bundle"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 POLICY_FILE, WEIGHTS_FILE, CARD_FILE = "policy.json", "weights.safetensors", "README.md"
 MAX_POLICY_BYTES = 1024**2
 
@@ -28,7 +29,7 @@ MAX_POLICY_BYTES = 1024**2
 class Document(BundleFacts, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
     """What `policy.json` holds."""
 
-    format: Annotated[int, msgspec.Meta(description=f"the version of this format: {FORMAT_VERSION}")] = FORMAT_VERSION
+    format: Annotated[int, msgspec.Meta(description="the version of this format: 2; 1 is read too")] = FORMAT_VERSION
     feature_hash: Annotated[str, msgspec.Meta(description="SHA-256 of `features`, one a line, in hex")]
     weights_sha256: Annotated[str, msgspec.Meta(description=f"SHA-256 of `{WEIGHTS_FILE}`, in hex")]
 
@@ -92,16 +93,21 @@ def _read_document(data: bytes) -> Document:
         )
     try:
         version = msgspec.json.decode(data, type=_Format).format
-        if version != FORMAT_VERSION:
+        if version not in (1, FORMAT_VERSION):
             raise InputError(
-                f"`{POLICY_FILE}`: got the format version {version}, expected {FORMAT_VERSION}",
+                f"`{POLICY_FILE}`: got the format version {version}, expected 1 or {FORMAT_VERSION}",
                 "use the release of longshore that wrote the bundle, or train the policy again",
             )
-        return msgspec.json.decode(data, type=Document)
+        document = msgspec.json.decode(data, type=Document)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
             f"`{POLICY_FILE}` cannot be read: {error}", "copy the bundle again from where it was made"
         ) from error
+    if version > 1:
+        return document
+    if document.load is not None:
+        raise InputError(f"`{POLICY_FILE}`: got the field `load` in format 1, which has none", "set `format` to 2")
+    return msgspec.structs.replace(document, load=LOAD_SCALE if reads(document.ops, LOAD) else None)
 
 
 def _check_features(document: Document) -> None:

@@ -333,6 +333,11 @@ def needed(ops: Sequence[Op], output: str = SCORE) -> tuple[Op, ...]:
     return tuple(reversed(kept))
 
 
+def reads(ops: Sequence[Op], name: str) -> bool:
+    """Tell whether an operation reads a value."""
+    return any(name in op.inputs for op in ops)
+
+
 def is_linear_in(name: str, ops: Sequence[Op]) -> bool:
     """Tell whether the score is a sum of what it would be for each element of a value alone, times that element.
 

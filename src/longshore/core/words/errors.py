@@ -32,7 +32,8 @@ class LongshoreError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"
+        # Gymnasium raises a worker's error anew with the first one as its message.
+        return str(self.message) if self.hint is None else f"{self.message}\nhint: {self.hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
         # Children take other arguments than `args` holds, so by default one sent by a worker process could not be read.
@@ -98,7 +99,7 @@ class ObjectError(InputError):
 
 
 class UserTermError(InputError):
-    """A user's own objective that could not be loaded or failed its checks."""
+    """A user's own objective that failed its checks."""
 
 
 def nearest_name(got: str, valid: Iterable[str]) -> str | None:

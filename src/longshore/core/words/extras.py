@@ -7,13 +7,18 @@ from longshore.core.words.errors import ExtraMissingError
 
 _REQUIREMENT = re.compile(r"""(?P<name>[\w.-]+).*;.*extra == ['"](?P<extra>[\w-]+)['"]""")
 
+OF_DEVELOPERS = ("build", "dev")
+"""Extras that nobody needs to use longshore; what they share with others is named by the others."""
+
 
 def missing_extra(error: ModuleNotFoundError) -> ExtraMissingError | None:
     """Return what to tell the user about a module that is not there; None if no extra provides it."""
     package = (error.name or "").partition(".")[0]
     for requirement in metadata.requires("longshore") or []:
         found = _REQUIREMENT.match(requirement)
-        if found is not None and _plain(found["name"]) == _plain(package):
+        if found is None or found["extra"] in OF_DEVELOPERS:
+            continue
+        if _plain(found["name"]) == _plain(package):
             return ExtraMissingError(package, found["extra"])
     return None
 

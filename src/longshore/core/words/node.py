@@ -10,6 +10,10 @@ MAX_DEVICES = 64
 """The most GPU devices of a node: with many more, the exact sums of `arrays.fragmentation` would leave int64."""
 
 
+POWER, PRICE, CARBON = "power", "price", "carbon"
+"""What may have to be assumed of a node."""
+
+
 class Taint(NamedTuple):
     """A mark that keeps pods away: `NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
 
@@ -66,3 +70,5 @@ class Node:
     cost_per_hour: float = 1.0
     carbon_grams_per_kwh: float = 400.0
     """Grid intensity where the node stands; 400 is close to the world's mean."""
+    assumed: tuple[str, ...] = ()
+    """Which of `POWER`, `PRICE` and `CARBON` nobody has said, sorted (`words.assumed`)."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from longshore.core.words.labels import Labels
-from longshore.core.words.pod import Owner
+from longshore.core.words.pod import Owner, PodSpec
 from longshore.core.words.snapshot import (
     Controller,
     Namespace,
@@ -47,6 +47,13 @@ class Objects:
     def selectors(self, namespace: str, label: tuple[str, str]) -> Iterable[Labels]:
         """Return the services' selectors that are kept under a label: each is under one of its own."""
         return self._selectors[namespace, label].values() if (namespace, label) in self._selectors else ()
+
+    def bound_volumes(self, spec: PodSpec) -> list[PersistentVolume]:
+        """List the volumes that a pod's claims are bound to."""
+        names = [volume.name for volume in spec.volumes if volume.source == "persistentVolumeClaim"]
+        claims = [self.claims.get((spec.namespace, name)) for name in names]
+        found = [self.volumes.get(claim.volume_name) for claim in claims if claim is not None]
+        return [volume for volume in found if volume is not None]
 
     def put(self, word: Word) -> None:
         """Take an object, in the place of one of the same name."""

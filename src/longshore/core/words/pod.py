@@ -3,16 +3,22 @@
 Every type is hashable. Two pods with equal `PodSpec`s are of one class and are compiled once (`arrays.encode`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import NamedTuple
 
 from longshore.core.words.labels import Labels, Requirement, Selector
 
-LATENCY_SOFT_ANNOTATION = "latencySoftConstraint"
-LATENCY_HARD_ANNOTATION = "latencyHardConstraint"
+LATENCY_SOFT_ANNOTATIONS = ("longshore.dev/latency-soft-limit-ms", "latencySoftConstraint")
+LATENCY_HARD_ANNOTATIONS = ("longshore.dev/latency-hard-limit-ms", "latencyHardConstraint")
+"""Limits of a pod in milliseconds. The first that can be read counts; the second is the thesis' name for it."""
 
 ANY_IP = "0.0.0.0"
 """All of a node's addresses."""
+
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+MIRROR_OWNER = ("v1", "Node")
+"""What tells the mirror of a static pod: the kubelet's annotation, and API version and kind of its owner."""
 
 ResourceNanos = tuple[tuple[str, int], ...]
 """Sorted (resource name, nano-units) pairs."""
@@ -102,7 +108,8 @@ class Owner(NamedTuple):
 
 
 class Volume(NamedTuple):
-    """A volume by its source: `persistentVolumeClaim` with the claim's name, `image` with its reference, and so on."""
+    """A volume by its source: `persistentVolumeClaim` with the claim's name, `image` with its reference, `emptyDir`
+    with its medium, and so on."""
 
     source: str
     name: str = ""
@@ -152,12 +159,35 @@ class PodSpec:
     latency_hard_ms: float | None = None
     is_terminating: bool = False
     """Spreading does not count pods that are being deleted."""
+    _hash: int = field(default=0, init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Hash all fields, once: specs are looked up far more often than they are made."""
+        if not self._hash:
+            object.__setattr__(self, "_hash", hash(_fields(self)) or 1)
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["PodSpec"], tuple[object, ...]]:
+        """Leave the hash behind: in another process it is another one."""
+        return PodSpec, _fields(self)
+
+    @property
+    def keeps_node_on(self) -> bool:
+        """Say whether a node that runs such a pod is on: the node could not be removed without moving the pod.
+
+        A DaemonSet's pod and a static pod's mirror come and go with the node. Pods that have ended are in no snapshot.
+        """
+        owner = self.owner
+        return owner is None or not (owner.kind == "DaemonSet" or (owner.api_version, owner.kind) == MIRROR_OWNER)
 
     @property
     def host_ports(self) -> tuple[HostPort, ...]:
         """Ports held for the pod's whole life: ordinary init containers hold none."""
         sidecars = tuple(container for container in self.init_containers if container.is_sidecar)
         return tuple(port for container in sidecars + self.containers for port in container.ports)
+
+
+_fields = attrgetter(*(each.name for each in fields(PodSpec) if each.compare))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +207,9 @@ class Pod:
     """Which of the node's devices it holds, where that is known."""
     unmodelled: tuple[str, ...] = ()
     """Fields in use that no filter reads (`filters.unsupported` says what follows from that)."""
-    # What follows is read of running pods, by preemption; it says nothing about where a pod may go.
+    # What follows says nothing about where a pod may go: when it came, and what preemption reads of running pods.
+    created: float = field(default=0.0, compare=False)
+    """When it was made, in seconds since 1970; 0 = not known."""
     started: float = field(default=0.0, compare=False)
     """When it started, in seconds since 1970; the time of the decision for one that has not."""
     is_being_preempted: bool = field(default=False, compare=False)

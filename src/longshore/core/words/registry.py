@@ -1,8 +1,9 @@
 """A registry: the names of one kind of unit (filter, policy, objective, workload) and where each lives.
 
 A room's `__init__.py` holds the table as a literal, `"name": "module:attribute"`; other packages add to it by entry
-points of the group `longshore.<room>`. Nothing is imported until `load` or `describe` asks for it. The command line,
-the reference docs and the matrix tests all read these registries, so a new unit is one file and one line.
+points of the group `longshore.<room>`. Nothing is imported until somebody asks for it. The command line, the reference
+docs and the matrix tests all read these registries, so a new unit is one file and one line. Where a user names a unit,
+`path/to/file.py:name` stands for one of their own (`find`).
 """
 
 import importlib
@@ -12,8 +13,9 @@ from functools import cached_property
 from importlib import metadata
 from typing import Any
 
-from longshore.core.words.errors import LongshoreError, UnknownNameError
+from longshore.core.words.errors import InputError, LongshoreError, UnknownNameError
 from longshore.core.words.extras import missing_extra
+from longshore.core.words.user_file import is_file_target, load_from_file
 
 
 @dataclass(frozen=True)
@@ -32,28 +34,51 @@ class Registry:
     unit_type: str | None = None
     """`module:attribute` of the class that every unit is an instance of; None where units are of several kinds."""
 
+    from_function: str | None = None
+    """`module:attribute` that makes a unit of another package's or a user's plain function; None = it is none."""
+
     def names(self) -> tuple[str, ...]:
         """Return every name: the table's in its order, then those of other packages, sorted."""
         return tuple(self._targets)
 
-    def target(self, name: str) -> str:
-        """Return the `module:attribute` that `name` stands for.
+    def __contains__(self, text: str) -> bool:
+        """Say whether `find` knows what is meant: a name, or `path/to/file.py:name`."""
+        return is_file_target(text) or text in self._targets
+
+    def target(self, text: str) -> str:
+        """Return the `module:attribute` that a name stands for, and `path/to/file.py:name` as it is.
 
         Raises:
             UnknownNameError: if there is no such name; the message offers the nearest.
         """
-        targets = self._targets
-        if name not in targets:
-            raise UnknownNameError(self.kind, name, targets)
-        return targets[name]
+        if text not in self:
+            raise UnknownNameError(self.kind, text, self._targets)
+        return self._targets.get(text, text)
+
+    def find(self, text: str) -> Any:
+        """Return the unit that a user names: an entry's name, or `path/to/file.py:name` of their own.
+
+        Raises:
+            InputError: there is no such name or file, or the file is wrong.
+            LongshoreError: it cannot be imported, or is not what this registry holds.
+        """
+        return self._unit(text, load_from_file(self.kind, text)) if is_file_target(text) else self.load(text)
 
     def load(self, name: str) -> Any:
         """Import and return the attribute behind `name`; the caller knows its type.
 
+        For names from anywhere, such as a bundle's: it runs no file, only what is installed.
+
         Raises:
             UnknownNameError: if there is no such name.
+            InputError: if it is a file.
             LongshoreError: it cannot be imported, or is not what this registry holds.
         """
+        if is_file_target(name):
+            raise InputError(
+                f"{self.kind} `{name}` is in a file, which is not run here: expected a name that is installed",
+                f"a package gives it a name by an entry point of `{self.entry_point_group}`",
+            )
         module_name, _, attribute = self.target(name).partition(":")
         if not attribute:
             raise LongshoreError(
@@ -67,8 +92,7 @@ class Registry:
                     self._correction(name),
                 )
             found = getattr(found, part)
-        self._check_type(name, found)
-        return found
+        return self._unit(name, found)
 
     def describe(self, name: str) -> str:
         """Return the first line of the docstring of the module that holds `name`."""
@@ -103,16 +127,27 @@ class Registry:
                 f"repair or remove the package that adds it, or {self._correction(name)}",
             ) from error
 
-    def _check_type(self, name: str, found: object) -> None:
+    def _unit(self, text: str, found: Any) -> Any:
+        """Return what was found as a unit; refuse what is none."""
         if self.unit_type is None:
-            return
-        module_name, _, class_name = self.unit_type.partition(":")
-        wanted = getattr(importlib.import_module(module_name), class_name)
+            return found
+        wanted = _attribute(self.unit_type)
+        if self.from_function is not None and callable(found) and not isinstance(found, type | wanted):
+            found = _attribute(self.from_function)(found)
         if not isinstance(found, wanted):
             raise LongshoreError(
-                f"{self.kind} `{name}`: `{self.target(name)}` is of type {type(found).__name__}, expected {class_name}",
-                self._correction(name),
+                f"{self.kind} `{text}`: `{self.target(text)}` is of type {type(found).__name__}, "
+                f"expected {wanted.__name__}",
+                self._correction(text),
             )
+        return found
 
-    def _correction(self, name: str) -> str:
-        return f"correct the entry `{name}` of `{self.entry_point_group}`"
+    def _correction(self, text: str) -> str:
+        if is_file_target(text):
+            return f"docs/guides/extend.md shows what a {self.kind} is"
+        return f"correct the entry `{text}` of `{self.entry_point_group}`"
+
+
+def _attribute(target: str) -> Any:
+    module_name, _, name = target.partition(":")
+    return getattr(importlib.import_module(module_name), name)

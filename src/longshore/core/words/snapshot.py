@@ -42,6 +42,8 @@ class PersistentVolume(NamedTuple):
     """Terms of which a node must match one to use it; None = any node."""
     is_csi: bool = False
     """A driver attaches it, and may limit how many it attaches to a node."""
+    csi_driver: str = ""
+    """Its name, where it is known."""
 
 
 class PersistentVolumeClaim(NamedTuple):
@@ -56,6 +58,14 @@ class PersistentVolumeClaim(NamedTuple):
     is_lost: bool = False
     """The volume that it was bound to is gone."""
     is_being_deleted: bool = False
+
+
+class VolumeLimit(NamedTuple):
+    """How many volumes of a driver a node takes."""
+
+    node: str
+    driver: str
+    most: int
 
 
 class TypicalPod(NamedTuple):
@@ -77,6 +87,8 @@ class Snapshot:
     controllers: tuple[Controller, ...] = ()
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()
+    volume_limits: tuple[VolumeLimit, ...] = ()
+    """As CSINodes tell them; no filter reads them."""
     typical_pods: tuple[TypicalPod, ...] | None = None
     """None = the pods of the snapshot themselves are typical."""
 

@@ -8,8 +8,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from longshore.core.words.errors import InputError, LongshoreError
 from longshore.dashboard.top.model import Board
@@ -20,8 +20,8 @@ from longshore.kube.identity import Identity
 from longshore.kube.reflector import Reflector, WatchBatch, run_reflectors
 from longshore.kube.resources import NODES, PODS
 from longshore.store.reader import DecisionReader
-from longshore.telemetry.file import FileSource
-from longshore.telemetry.follow import Follower
+from longshore.telemetry.base import Source
+from longshore.telemetry.follow import Telemetry
 
 PING_SECONDS = 2.0
 PING_TIMEOUT_SECONDS = 4.0
@@ -41,8 +41,8 @@ class Sources:
     """The decision log."""
     metrics_url: str | None = None
     """A scheduler's `/metrics`."""
-    readings: str | None = None
-    """A file of readings."""
+    readings: Mapping[str, Source] = field(default_factory=dict)
+    """By name, the most trusted first."""
 
 
 @dataclass
@@ -93,9 +93,9 @@ class Feed:
         async with Client(self._identity) as client:
             reflectors = [Reflector(client, resource, self.take) for resource in (NODES, PODS)]
             works = [run_reflectors(reflectors), self._ping(client)]
-            if self._sources.readings is not None:
-                follower = Follower("file", FileSource(self._sources.readings), self.board.put_readings)
-                works.append(self._follow(follower))
+            if self._sources.readings:
+                telemetry = Telemetry(self._sources.readings, self.board.put_readings)
+                works += [telemetry.run(PING_SECONDS), self._judge(telemetry)]
             if self._sources.store is not None:
                 works.append(self._read_log(self._sources.store))
             if self._sources.metrics_url is not None:
@@ -127,11 +127,10 @@ class Feed:
                 self.status.trouble = error.message
             await asyncio.sleep(PING_SECONDS)
 
-    async def _follow(self, follower: Follower) -> None:
+    async def _judge(self, telemetry: Telemetry) -> None:
         while True:
-            await follower.step()
-            self.status.readings_trouble = follower.problem or self._strangers()
-            await asyncio.sleep(PING_SECONDS)
+            await asyncio.sleep(PING_SECONDS / 2)
+            self.status.readings_trouble = telemetry.problem or self._strangers()
 
     def _strangers(self) -> str:
         number = self.board.num_strangers() if self.status.is_synced else 0

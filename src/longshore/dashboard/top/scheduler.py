@@ -38,7 +38,10 @@ def parse_metrics(text: str) -> SchedulerState:
     duration = "longshore_decision_duration_seconds_bucket"
     if duration not in values:
         duration = "scheduler_scheduling_algorithm_duration_seconds_bucket"
-    buckets = sorted((float(labels["le"]), value) for labels, value in values.get(duration, []))
+    counts: dict[float, float] = {}
+    for labels, value in values.get(duration, []):  # of several profiles
+        counts[float(labels["le"])] = counts.get(float(labels["le"]), 0.0) + value
+    buckets = sorted(counts.items())
     return SchedulerState(
         policy=model.get("name", ""),
         version=model.get("version", "") or model.get("sha256", "")[:8],

@@ -2,6 +2,7 @@
 
 import math
 
+from longshore.core.words.text import quantity
 from longshore.dashboard.top.feed import Status
 from longshore.dashboard.top.model import Board, Totals
 from longshore.dashboard.top.text import Piece, bar, clock, curve, percent
@@ -31,7 +32,7 @@ def room_line(totals: Totals, width: int) -> list[Piece]:
     for name, ratio in (("CPU", totals.cpu_ratio), ("memory", totals.memory_ratio), ("pods", totals.pod_ratio)):
         pieces += [Piece(f"{name} ", "muted"), *bar(ratio, bar_width), Piece(f" {percent(ratio).strip()}   ")]
     if totals.watts is not None:
-        pieces += [Piece(f"{totals.watts:,.0f} W", "strong")]
+        pieces += [Piece(quantity(totals.watts, "W"), "strong")]
     return pieces
 
 

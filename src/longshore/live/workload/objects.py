@@ -13,14 +13,14 @@ from longshore.core.words.labels import Labels, Selector, freeze
 from longshore.core.words.node import Node
 from longshore.core.words.pod import AffinityTerm, Pod, PodSpec, WeightedAffinityTerm
 from longshore.core.words.snapshot import Controller, Namespace, Service
-from longshore.kube import manifest, manifest_selectors
+from longshore.kube import annotations, manifest, manifest_selectors
 from longshore.live.kwok import kwok_annotations, kwok_status
 from longshore.workloads.apps import HASH_LABEL
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 WORKLOAD = "longshore-workload"
 """The value of that label on everything that a workload makes; `longshore cluster reset` deletes by it."""
-RUN_LABEL = "longshore.dev/workload"
+RUN_LABEL = annotations.RUN
 """On the nodes that a workload makes: its namespace. Where the cluster has other nodes, its pods select it."""
 LAB_IMAGE = "longshore.dev/pause:1"
 """On every node of `longshore cluster`; it cannot be pulled from anywhere."""

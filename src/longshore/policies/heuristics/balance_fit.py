@@ -19,4 +19,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return -namespace(shares).abs(shares[:, 0] - shares[:, 1])
 
 
-POLICY = Policy(score=score)
+POLICY = Policy(score=score, is_local=True)

@@ -62,9 +62,15 @@ class ByNode:
 
 
 def by_node(
-    facts: Facts, rank: Rank = first_fact, *, picks_device: bool = False, tie_tolerance: float = TIE_TOLERANCE
+    facts: Facts,
+    rank: Rank = first_fact,
+    *,
+    picks_device: bool = False,
+    tie_tolerance: float = TIE_TOLERANCE,
+    reads_counts: bool = False,
 ) -> Policy:
-    """Return such a rule as a policy."""
+    """Return such a rule as a policy; `reads_counts` says that a fact is a counter of pods."""
     rule = ByNode(facts, rank, picks_device)
     devices = rule.devices if picks_device else gpu.best_fit
-    return Policy(score=rule.score, devices=devices, by_node=rule, tie_tolerance=tie_tolerance)
+    is_local = rank is first_fact and not reads_counts
+    return Policy(score=rule.score, devices=devices, by_node=rule, tie_tolerance=tie_tolerance, is_local=is_local)

@@ -32,4 +32,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return (tier << (_LATENCY_BITS + _POD_BITS)) + (pods << _LATENCY_BITS) + speed
 
 
-POLICY = Policy(score=score)
+POLICY = Policy(score=score, is_local=True)

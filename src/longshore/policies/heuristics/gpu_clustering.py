@@ -28,4 +28,4 @@ def facts(arrays: ClusterArrays, pod_class: Array, take: Take) -> Array:
     return xp.where(take.milli > 0, fullness + company, 0).astype(float)[None]
 
 
-POLICY = by_node(facts)
+POLICY = by_node(facts, reads_counts=True)

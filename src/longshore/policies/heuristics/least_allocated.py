@@ -15,4 +15,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return least_allocated_score(arrays, pod_class)
 
 
-POLICY = Policy(score=score)
+POLICY = Policy(score=score, is_local=True)

@@ -14,4 +14,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return -known_or_worst(arrays.readings.traffic, arrays.readings.traffic_known)
 
 
-POLICY = Policy(score=score)
+POLICY = Policy(score=score, is_local=True)

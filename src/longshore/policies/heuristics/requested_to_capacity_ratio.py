@@ -16,4 +16,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return requested_to_capacity_ratio_score(arrays, pod_class)
 
 
-POLICY = Policy(score=score)
+POLICY = Policy(score=score, is_local=True)

@@ -30,4 +30,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return xp.where(percent <= TARGET_PERCENT, rising, xp.maximum(falling, 0.0))
 
 
-POLICY = Policy(score=score)
+POLICY = Policy(score=score, is_local=True)

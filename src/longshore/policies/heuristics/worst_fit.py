@@ -14,4 +14,4 @@ def score(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     return 1.0 - used_shares_after(arrays, pod_class).mean(axis=1)
 
 
-POLICY = Policy(score=score)
+POLICY = Policy(score=score, is_local=True)

@@ -7,7 +7,7 @@ constraints, which let a node without a zone take part.
 
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array, namespace
-from longshore.core.arrays.topology import domain_sizes, domain_totals, eligible_nodes
+from longshore.core.arrays.topology import eligible_nodes, matching_pods
 from longshore.policies.plugins.base import MAX_SCORE, ScorePlugin
 
 
@@ -17,17 +17,15 @@ def raw(arrays: ClusterArrays, pod_class: Array, feasible: Array) -> Array:
     xp = namespace(arrays.state.counts)
     if terms.query.shape[1] == 0:
         return xp.zeros(feasible.shape, xp.int64)
-    query, is_hostname = terms.query[pod_class], terms.is_hostname[pod_class][:, None]
+    query = terms.query[pod_class]
     domain = arrays.nodes.domain[terms.key[pod_class]]
     has_all, scored = _scored(arrays, pod_class, feasible)
     counts = arrays.state.counts[query]
     # Under the default constraints a node without the key stands in the domain of the empty value.
     counted_domain = xp.maximum(domain, 1)
     eligible = eligible_nodes(arrays, pod_class, terms) & has_all
-    in_domain = domain_totals(arrays, counts, counted_domain, eligible)
-    candidates = domain_sizes(arrays, counted_domain, xp.broadcast_to(scored, domain.shape))
-    matching = xp.where(is_hostname, counts, xp.take_along_axis(in_domain, counted_domain, axis=1))
-    size = xp.where(is_hostname[:, 0], scored.sum(), (candidates > 0).sum(axis=1))
+    is_hostname = terms.is_hostname[pod_class]
+    matching, size = matching_pods(arrays, counts, counted_domain, eligible, scored, is_hostname)
     weight = arrays.tables.log_size[size + 2]
     applies = (query > 0)[:, None] & (domain > 0)
     total = xp.zeros(feasible.shape, xp.float64)

@@ -7,6 +7,7 @@ and gets another at the next segment.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,16 +15,15 @@ import jax.numpy as jnp
 
 from longshore.agents.base import Learner, LearnerState, Seen, Segment
 from longshore.agents.networks.base import Blueprint
-from longshore.core.arrays.cluster_arrays import ClusterArrays
+from longshore.core.arrays.cluster_arrays import ClusterArrays, is_on
 from longshore.core.arrays.ops import Array
-from longshore.objectives.base import Transition
 from longshore.objectives.weighted import Weighted
 from longshore.policies.base import Policy, Score, choose_node
 from longshore.policies.inputs import policy_inputs
-from longshore.simulator.params import Kind, SimParams
+from longshore.simulator.params import SimParams
 from longshore.simulator.rollout import cpu_variance
 from longshore.simulator.state import SimState
-from longshore.simulator.transition import Situation, act, initial, look, with_latency
+from longshore.simulator.transition import Acted, Situation, act, initial, look
 from longshore.training.program.limits import NO_LIMIT, Limit, NoLimit
 from longshore.training.program.rewards import Scale, scaled, term_rewards
 
@@ -87,6 +87,25 @@ class Stepped(NamedTuple):
     cost: Array  # float64; by the limit
     cpu_variance: Array  # float64
     active_nodes: Array  # int32
+
+
+class Gain(NamedTuple):
+    """What a step was worth to the one who learns."""
+
+    is_placed: Array  # [] bool
+    terms: Array  # [terms] float64; not weighed
+    cost: Array  # [] float64; by the limit
+    is_over: Array  # [] bool
+
+
+def gain(task: Task, acted: Acted) -> Gain:
+    """Judge a step by the objective's terms and by the limit."""
+    return Gain(
+        acted.taken.node >= 0,
+        acted.earned(partial(term_rewards, task.objective)),
+        acted.earned(lambda change: task.limit.cost(acted.state.latency_ms[change.node])),
+        acted.is_over(task.objective),
+    )
 
 
 def start(task: Task, bank: Bank, scale: Scale, key: Array, number: int) -> Env:
@@ -177,26 +196,20 @@ def _carry_out(
     task: Task, price: tuple[Scale, Array], params: SimParams, env: Env, situation: Situation, action: Array
 ) -> tuple[Env, Array, Array, Stepped]:
     scale, multiplier = price
-    target = jnp.maximum(action, 0)
-    devices = task.policy().devices(situation.cluster, situation.pod_class)[target]
-    latency_ms = env.state.latency_ms
-    state, outcome = act(params, env.state, situation, action, devices, has_node_events=task.has_node_events)
-    before = with_latency(situation.cluster, latency_ms)
-    step = Transition(before, before._replace(state=state.cluster), situation.pod_class, target)
-    is_placed = outcome.node >= 0
-    terms = jnp.where(is_placed, term_rewards(task.objective, step), 0.0)
+    devices = task.policy().devices(situation.cluster, situation.pod_class)[jnp.maximum(action, 0)]
+    acted = act(params, env.state, situation, action, devices, has_node_events=task.has_node_events)
+    state = acted.state
+    is_placed, terms, cost, is_over = gain(task, acted)
     is_deferred = situation.is_decision & situation.feasible.any() & ~is_placed
-    cost = jnp.where(is_placed, task.limit.cost(latency_ms[target]), 0.0)
     reward = scaled(scale, terms, env.weights) - multiplier * cost
     reward = jnp.where(is_placed, reward, jnp.where(is_deferred, DEFER_REWARD, 0.0))
-    is_over = (situation.event.kind == Kind.IDLE) | (is_placed & task.objective.ends_episode(step))
     given = jnp.array([weight for weight, _ in task.objective.terms])
     earned = env.earned + (terms * given).sum()
     stepped = Stepped(
         is_placed,
         cost,
-        cpu_variance(step.after, state.is_up),
-        ((state.cluster.pod_count > 0) & state.is_up).sum().astype(jnp.int32),
+        cpu_variance(acted.change.after, state.is_up),
+        is_on(acted.change.after).sum().astype(jnp.int32),
     )
     begun = initial(params)
     after = Env(

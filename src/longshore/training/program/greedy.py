@@ -13,15 +13,13 @@ import jax.numpy as jnp
 from longshore.core.arrays.cluster_arrays import ClusterArrays
 from longshore.core.arrays.ops import Array
 from longshore.core.network.forward import SCORE, Inputs, Op, Tensors, forward
-from longshore.objectives.base import Transition
 from longshore.policies.base import Policy, choose_node
 from longshore.policies.inputs import policy_inputs
 from longshore.simulator.params import Kind, SimParams
 from longshore.simulator.state import SimState
-from longshore.simulator.transition import act, initial, look, with_latency
+from longshore.simulator.transition import act, initial, look
 from longshore.training.program.compiling import mapped
-from longshore.training.program.experience import Task
-from longshore.training.program.rewards import term_rewards
+from longshore.training.program.experience import Task, gain
 
 # A policy that defers for ever would otherwise never come to an end: four times the events that a trace has at most.
 _MOST_STEPS_PER_POD = 16
@@ -142,21 +140,17 @@ def _go_on(
     inputs = policy_inputs(seen.cluster, seen.pod_class, seen.feasible, task.features, task.prior, preference)
     scores = network(inputs)[SCORE]
     choice = choose_node(task.policy(), seen.cluster, seen.pod_class, seen.feasible, scores=scores)
-    target = jnp.maximum(choice.node, 0)
-    after, outcome = act(params, state, seen, choice.node, choice.devices, has_node_events=task.has_node_events)
-    before = with_latency(seen.cluster, state.latency_ms)
-    step = Transition(before, before._replace(state=after.cluster), seen.pod_class, target)
-    is_placed = counts & (outcome.node >= 0)
+    acted = act(params, state, seen, choice.node, choice.devices, has_node_events=task.has_node_events)
+    found = gain(task, acted)
     is_decision = counts & seen.is_decision
     counted = (seen.cluster.nodes.is_real & is_decision)[:, None]
     judged = Judged(
-        so_far.terms + jnp.where(is_placed, term_rewards(task.objective, step), 0.0),
-        so_far.cost + jnp.where(is_placed, task.limit.cost(state.latency_ms[target]), 0.0),
-        so_far.placed + is_placed,
+        so_far.terms + jnp.where(counts, found.terms, 0.0),
+        so_far.cost + jnp.where(counts, found.cost, 0.0),
+        so_far.placed + (counts & found.is_placed),
         so_far.decided + is_decision,
         so_far.created + (counts & (seen.event.kind == Kind.CREATE)),
         jnp.minimum(so_far.low, jnp.where(counted, inputs.rows, jnp.inf).min(axis=0)),
         jnp.maximum(so_far.high, jnp.where(counted, inputs.rows, -jnp.inf).max(axis=0)),
     )
-    is_over = (seen.event.kind == Kind.IDLE) | (is_placed & task.objective.ends_episode(step))
-    return _Course(after, judged, course.is_over | is_over)
+    return _Course(acted.state, judged, course.is_over | found.is_over)

@@ -29,8 +29,8 @@ def baseline_returns(plan: Plan) -> dict[str, float]:
 
     They run behind `upstream`, as in every comparison: what they would do in kube-scheduler's place.
     """
-    names = dict.fromkeys([*BASELINES, *(name for name in (plan.prior, plan.guide) if name in REGISTRY.names())])
-    heuristics: list[Policy] = [REGISTRY.load(name) for name in names]
+    names = dict.fromkeys([*BASELINES, *(name for name in (plan.prior, plan.guide) if name in REGISTRY)])
+    heuristics: list[Policy] = [REGISTRY.find(name) for name in names]
     source = TraceSource(build_workload(plan.workload, plan.workload_config), plan.lag_seconds)
     compiled = [source.compiled(SELECTION_SEED + number) for number in range(plan.selection_traces)]
     objective = parse_objective(plan.objective)

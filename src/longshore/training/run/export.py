@@ -15,9 +15,9 @@ import numpy as np
 from longshore import __version__
 from longshore.core.arrays.features import feature_specs
 from longshore.core.arrays.ops import Array
-from longshore.core.network.bundle import Bundle, Envelope, Interval, Weight
+from longshore.core.network.bundle import LOAD_SCALE, Bundle, Envelope, Interval, Weight
 from longshore.core.network.bundle_files import POLICY_FILE, write_bundle
-from longshore.core.network.forward import needed, tensor_names
+from longshore.core.network.forward import LOAD, needed, reads, tensor_names
 from longshore.core.words.errors import LongshoreError
 from longshore.objectives.weighted import objective_name
 from longshore.simulator.params import SimParams
@@ -27,6 +27,9 @@ from longshore.training.program.greedy import SETTINGS, TRACES, judge_all
 from longshore.training.run.checkpoint import write_whole
 from longshore.training.run.plan import Plan
 from longshore.training.run.prepare import Prepared
+
+Bounds = Callable[[Mapping[str, Array]], Envelope]
+"""The best tensors -> between which values each feature lies."""
 
 # How much wider than what was met in training the envelope is, as a share of each feature's range and at least.
 _MARGIN_SHARE, _LEAST_MARGIN = 0.05, 1e-3
@@ -61,14 +64,12 @@ def make_bundle(
     seconds: float,
     device: str,
     baselines: Mapping[str, float],
-    envelope: Callable[[Mapping[str, Array]], Envelope],
+    envelope: Bounds,
 ) -> Bundle:
     """Return the best policy of a run; `envelope` is what `compile_envelope` gave."""
     task, blueprint = prepared.program.task, prepared.program.blueprint
     trained = best_tensors(prepared, state)
-    # A table is stored for the states that it has met.
-    trim = getattr(prepared.program.learner, "trimmed", dict)
-    tensors = {tensor: np.asarray(leaf) for tensor, leaf in trim(trained).items()}
+    tensors = {tensor: np.asarray(leaf) for tensor, leaf in prepared.program.learner.trimmed(trained).items()}
     returns = np.asarray(state.best_return)
     metrics: dict[str, float | Interval] = {"selection_return": float(returns[best_seed(state)])}
     metrics |= {f"selection_return_{baseline}": value for baseline, value in baselines.items()}
@@ -86,6 +87,7 @@ def make_bundle(
         metrics=metrics,
         num_nodes=blueprint.nodes,
         may_defer=task.may_defer,
+        load=LOAD_SCALE if reads(blueprint.ops, LOAD) else None,
     )
 
 
@@ -123,7 +125,7 @@ def _preference(prepared: Prepared) -> tuple[Weight, ...]:
     return tuple(Weight(name, float(share)) for name, share in zip(names, shares, strict=True))
 
 
-def compile_envelope(prepared: Prepared, state: TrainState) -> Callable[[Mapping[str, Array]], Envelope]:
+def compile_envelope(prepared: Prepared, state: TrainState) -> Bounds:
     """Compile what plays the training traces and sees between which values each feature lies; `state` shows shapes.
 
     It takes seconds and needs no result of the training, so that it can be done beside it.
@@ -156,7 +158,7 @@ def _provenance(prepared: Prepared, state: TrainState, seconds: float, device: s
     returns = np.asarray(state.best_return)
     return {
         "learner": plan.learner,
-        "network": plan.network if not hasattr(prepared.program.learner, "build") else plan.learner,
+        "network": plan.learner if prepared.program.learner.has_own_network else plan.network,
         "workload": plan.workload,
         "workload_config": dict(plan.workload_config),
         "lag_seconds": plan.lag_seconds,
@@ -174,7 +176,7 @@ def _provenance(prepared: Prepared, state: TrainState, seconds: float, device: s
 
 
 def _network_config(plan: Plan, prepared: Prepared) -> dict[str, Any]:
-    return {} if hasattr(prepared.program.learner, "build") else _filled_in(plan.build_network())
+    return {} if prepared.program.learner.has_own_network else _filled_in(plan.build_network())
 
 
 def _filled_in(unit: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from longshore.evaluation.optimum_dp import best_placements, make_table
 from longshore.objectives.weighted import Weighted
 from longshore.policies import REGISTRY as POLICIES
 from longshore.policies.base import Policy
+from longshore.simulator.callback import compilable
 from longshore.simulator.params import Compiled
 from longshore.training.run.plan import Plan
 
@@ -45,16 +46,18 @@ def find_guide(name: str) -> Policy | None:
     """
     if not name or is_recorded(name):
         return None
-    if name not in POLICIES.names():
+    if name not in POLICIES:
+        if "/" in name or Path(name).suffix:
+            raise InputError(f"the guide's file `{name}` is not there", f"one line a decision: `{_SHAPE}`")
         known = [*POLICIES.names(), OPTIMUM]
         raise UnknownNameError("guide (a heuristic, `optimum`, or a file of decisions)", name, known)
-    found: Policy = POLICIES.load(name)
-    return found
+    found: Policy = POLICIES.find(name)
+    return compilable(found)
 
 
 def is_recorded(name: str) -> bool:
     """Say whether a guide is worked out beforehand: `optimum`, or a file that is not called like a heuristic."""
-    return name == OPTIMUM or (bool(name) and name not in POLICIES.names() and Path(name).is_file())
+    return name == OPTIMUM or (bool(name) and name not in POLICIES and Path(name).is_file())
 
 
 def pinned(plan: Plan) -> Plan:

@@ -1,11 +1,10 @@
 """Trainings as jobs: a plan in, returns and tensors out; and whole runs made of such jobs.
 
-What `run.loop` does with one program in this process, with checkpoints, is done here by several workers without: a
-training whose worker died begins again, and gives the same result.
+The chunks are those of `run.loop`, which keeps checkpoints of one program in this process. Here several workers train
+without: a training whose worker died begins again, and gives the same result.
 """
 
 import dataclasses
-import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,16 +16,15 @@ import msgspec
 import numpy as np
 from safetensors import numpy as safetensors_numpy
 
-from longshore.core.words.errors import LongshoreError
 from longshore.training.program.chunk import TrainState
 from longshore.training.program.devices import device_text, find_devices
 from longshore.training.run import export
 from longshore.training.run.baselines import baseline_returns
-from longshore.training.run.checkpoint import write_whole
+from longshore.training.run.chunks import Standing, first_keys, train_chunks
 from longshore.training.run.engine import Engine, Report, Values, Watch, run_all
 from longshore.training.run.guides import pinned
 from longshore.training.run.logs import JsonLines, make_record
-from longshore.training.run.loop import FOLDER, PLAN_FILE, TrainingResult, check_folder
+from longshore.training.run.loop import FOLDER, TrainingResult, check_folder, result_of, write_plan
 from longshore.training.run.plan import Plan, read_plan
 from longshore.training.run.population import with_engine
 from longshore.training.run.prepare import Prepared, prepare
@@ -64,33 +62,25 @@ def learn(prepared: Prepared, report: Report) -> Values:
         bytes, the `figures` of each chunk, `seconds`, and whether it was stopped.
 
     Raises:
-        LongshoreError: not one pod could be placed.
+        LongshoreError: no pod could be placed for longer than whole traces take.
     """
-    plan, program = prepared.plan, prepared.program
-    keys = jax.vmap(jax.random.PRNGKey)(np.arange(plan.seed, plan.seed + plan.seeds))
-    state = program.init(prepared.data, keys)
-    started, decided, is_finished, is_stopped = time.monotonic(), 0, False, False
+    begun = Standing(prepared.program.init(prepared.data, first_keys(prepared.plan)))
     figures: list[Values] = []
-    while not is_finished and not is_stopped:
-        state, found = program.chunk(prepared.data, state)
-        now = {name: np.asarray(value) for name, value in found.items()}
-        figures.append({name: value.tolist() for name, value in now.items()})
-        before, decided = decided, int(now["decided"].min())
-        is_finished = decided >= prepared.steps if prepared.steps else len(figures) >= prepared.chunks
-        if decided == before and not is_finished:
-            raise LongshoreError(
-                "not one pod could be placed in a whole chunk of training",
-                "look at the workload with `longshore simulate`",
-            )
-        is_stopped = report(len(figures), float(np.asarray(state.best_worth).mean())) and not is_finished
+    for standing in train_chunks(prepared, prepared.data, begun):
+        figures.append({name: value.tolist() for name, value in standing.figures.items()})
+        worth = float(np.asarray(standing.state.best_worth).mean())
+        is_stopped = report(standing.chunks, worth) and not standing.is_finished
+        if is_stopped:
+            break
+    state = standing.state
     return {
-        "plan": plan.to_json(),
+        "plan": prepared.plan.to_json(),
         "worths": np.asarray(state.best_worth).tolist(),
         "returns": np.asarray(state.best_return).tolist(),
         "decided": np.asarray(state.decided).tolist(),
         "tensors": safetensors_numpy.save({name: np.asarray(leaf) for name, leaf in state.best.items()}),
         "figures": figures,
-        "seconds": time.monotonic() - started,
+        "seconds": standing.seconds,
         "is_stopped": is_stopped,
     }
 
@@ -130,23 +120,16 @@ def train_on_engine(
         else:
             results = train_seeds(plan, engine, device=device, watch=watch)
             made_on = " + ".join(sorted({one["device"] for one in results}))
-        baselines = baseline_returns(plan)
-        state = joined(results)
-        write_whole(out / FOLDER / PLAN_FILE, _json(plan.to_json()))
+        baselines, state = baseline_returns(plan), joined(results)
+        write_plan(out, plan)
         _write_log(out / FOLDER, plan, results, baselines)
-        seconds = max(one["seconds"] for one in results)
-        bundle = export.make_bundle(
-            prepared,
+        standing = Standing(
             state,
-            name=out.resolve().name,
-            seconds=seconds,
-            device=made_on,
-            baselines=baselines,
-            envelope=export.compile_envelope(prepared, state),
+            decided=int(np.asarray(state.decided).min()),
+            seconds=max(one["seconds"] for one in results),
+            is_finished=True,
         )
-    export.write_beside(out, bundle)
-    returns = tuple(np.asarray(state.best_return).tolist())
-    return TrainingResult(plan, out, bundle, returns, baselines, int(np.asarray(state.decided).min()), seconds)
+        return result_of(prepared, standing, out, made_on, baselines, lambda: export.compile_envelope(prepared, state))
 
 
 def joined(results: Sequence[Values]) -> TrainState:
@@ -182,7 +165,3 @@ def _write_log(folder: Path, plan: Plan, results: Sequence[Values], baselines: d
         rate = float(figures["decided"].sum()) / max(seconds, 1e-9)
         log.write(make_record(number + 1, seconds, rate, figures, baselines))
     log.close()
-
-
-def _json(values: Values) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n"

@@ -161,9 +161,9 @@ class TensorBoard:
 
 def weights_and_biases(project: str) -> OpenSink:
     """Return a sink to a project of Weights & Biases."""
+    package = _optional("wandb", "pip install wandb")
 
     def open_sink(folder: Path, plan: Plan, _done: int) -> Sink:
-        package = _optional("wandb", "pip install wandb")
         run = package.init(project=project, dir=str(folder), config=plan.to_json(), name=folder.parent.name)
         return _Calls(lambda record: run.log(_named(record), step=record.decided), run.finish)
 
@@ -172,9 +172,9 @@ def weights_and_biases(project: str) -> OpenSink:
 
 def mlflow(address: str) -> OpenSink:
     """Return a sink to an MLflow server, or to a folder of files that one reads."""
+    package = _optional("mlflow", "pip install mlflow")
 
     def open_sink(folder: Path, plan: Plan, _done: int) -> Sink:
-        package = _optional("mlflow", "pip install mlflow")
         package.set_tracking_uri(address)
         package.start_run(run_name=folder.parent.name)
         package.log_params({name: str(value) for name, value in plan.to_json().items()})

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from longshore.core.network.bundle import Bundle
-from longshore.core.words.errors import InputError, LongshoreError
+from longshore.core.words.errors import InputError
 from longshore.policies.bundle_folder import is_bundle
 from longshore.training.program.chunk import TrainState
 from longshore.training.program.devices import Layout, device_text, find_devices
@@ -32,6 +32,7 @@ from longshore.training.run.checkpoint import (
     write_checkpoint,
     write_whole,
 )
+from longshore.training.run.chunks import Standing, first_keys, train_chunks
 from longshore.training.run.guides import pinned
 from longshore.training.run.logs import JsonLines, OpenSink, Record, Sink, make_record
 from longshore.training.run.plan import Plan, read_plan
@@ -41,8 +42,6 @@ from longshore.training.run.stopping import Stopper
 FOLDER, PLAN_FILE, CHECKPOINT_FILE = "training", "plan.json", "checkpoint.safetensors"
 # Checkpoints come at most so often, and take at most a tenth of the time.
 _CHECKPOINT_SECONDS, _CHECKPOINT_SHARE = 10.0, 0.1
-# A chunk may fall into a stretch in which pods only leave; after so many traces without a decision something is wrong.
-_IDLE_TRACES = 4
 
 
 class Report(NamedTuple):
@@ -132,20 +131,38 @@ def train(
         run.begin(resume)
         envelope = beside.submit(aside, export.compile_envelope, prepared, run.shapes)
         run.go_on(baselines.result, sinks)
-        bundle = None
-        if run.is_finished:
-            bundle = export.make_bundle(
-                prepared,
-                run.state,
-                name=out.resolve().name,
-                seconds=run.seconds,
-                device=device_text(layout.devices),
-                baselines=baselines.result(),
-                envelope=envelope.result(),
-            )
-            export.write_beside(out, bundle)
-        returns = tuple(np.asarray(run.state.best_return).tolist())
-        return TrainingResult(plan, out, bundle, returns, baselines.result(), run.decided, run.seconds)
+        made_on = device_text(layout.devices)
+        return result_of(prepared, run.standing, out, made_on, baselines.result(), envelope.result)
+
+
+def result_of(
+    prepared: Prepared,
+    standing: Standing,
+    out: Path,
+    device: str,
+    baselines: Mapping[str, float],
+    envelope: Callable[[], export.Bounds],
+) -> TrainingResult:
+    """Return what came of a training, its bundle written to `out` if it is finished; `envelope` may take a while."""
+    bundle = None
+    if standing.is_finished:
+        bundle = export.make_bundle(
+            prepared,
+            standing.state,
+            name=out.resolve().name,
+            seconds=standing.seconds,
+            device=device,
+            baselines=baselines,
+            envelope=envelope(),
+        )
+        export.write_beside(out, bundle)
+    returns = tuple(np.asarray(standing.state.best_return).tolist())
+    return TrainingResult(prepared.plan, out, bundle, returns, baselines, standing.decided, standing.seconds)
+
+
+def write_plan(out: Path, plan: Plan) -> None:
+    """Write the plan of a run into its folder."""
+    write_whole(out / FOLDER / PLAN_FILE, msgspec.json.format(msgspec.json.encode(plan.to_json()), indent=2) + b"\n")
 
 
 def _on_device(device: jax.Device) -> Callable[..., Any]:
@@ -241,103 +258,63 @@ class _Run:
     layout: Layout
     out: Path
     watchers: Watchers
-    state: TrainState = field(init=False)
     shapes: TrainState = field(init=False)
-    is_finished: bool = field(init=False, default=False)
-    chunks: int = field(init=False, default=0)
-    seconds: float = field(init=False, default=0.0)
-    decided: int = field(init=False, default=0)
+    standing: Standing = field(init=False)
 
     def begin(self, resume: bool) -> None:
         """Make the first state, or read the last one."""
         program, plan = self.prepared.program, self.prepared.plan
         self.data = self.layout.place_data(self.prepared.data)
-        keys = jax.vmap(jax.random.PRNGKey)(np.arange(plan.seed, plan.seed + plan.seeds))
+        keys = first_keys(plan)
         self.shapes = jax.eval_shape(program.init, self.data, keys)
         if resume:
-            found = read_checkpoint(self._path(CHECKPOINT_FILE), plan, self.shapes)
-            self.state, position = found
-            self.chunks, self.seconds = position.chunks, position.seconds
-            self.is_finished = position.is_finished
-            self.decided = int(np.asarray(self.state.decided).min())
-            made_by = self._position().made_by
-            if position.made_by != made_by:
+            state, position = read_checkpoint(self._path(CHECKPOINT_FILE), plan, self.shapes)
+            decided = int(np.asarray(state.decided).min())
+            self.standing = Standing(state, position.chunks, decided, position.seconds, position.is_finished)
+            if position.made_by != self._position().made_by:
                 self.watchers.tell(f"the run was begun with {position.made_by}: it goes on, but maybe not bit for bit")
         else:
-            text = msgspec.json.format(msgspec.json.encode(plan.to_json()), indent=2) + b"\n"
             self._path(CHECKPOINT_FILE).unlink(missing_ok=True)
-            write_whole(self._path(PLAN_FILE), text)
-            self.state = program.init(self.data, keys)
+            write_plan(self.out, plan)
+            self.standing = Standing(program.init(self.data, keys))
 
     def go_on(self, baselines: Callable[[], Mapping[str, float]], sinks: Sequence[OpenSink]) -> None:
         """Train to the end, or until asked to stop."""
-        if self.is_finished:
+        if self.standing.is_finished:
             return
         self.watchers.tell(f"compiling for {device_text(self.layout.devices)}")
         with ExitStack() as stack:
             stack.enter_context(_alone(self._path("")))
             opened: list[Sink] = []
             for open_sink in (*sinks, JsonLines):  # the log last: the others may read what it had
-                opened.append(open_sink(self._path(""), self.prepared.plan, self.chunks))
+                opened.append(open_sink(self._path(""), self.prepared.plan, self.standing.chunks))
                 stack.callback(opened[-1].close)
-            stopper = stack.enter_context(Stopper(self._tell_stopping))
-            self._loop(stopper, opened, baselines)
+            self._train(stack.enter_context(Stopper(self._tell_stopping)), opened, baselines)
 
-    def _loop(self, stopper: Stopper, sinks: Sequence[Sink], baselines: Callable[[], Mapping[str, float]]) -> None:
+    def _train(self, stopper: Stopper, sinks: Sequence[Sink], baselines: Callable[[], Mapping[str, float]]) -> None:
         pace = _Pace()
-        last_checkpoint, cost, idle = time.monotonic(), 0.0, 0
-        while not self.is_finished:
-            started = time.monotonic()
-            before = self.decided
-            figures = self._chunk()
-            now = time.monotonic()
-            rate = self.prepared.plan.seeds * (self.decided - before) / max(now - started, 1e-9)
-            self.seconds += now - started
-            record = make_record(self.chunks, self.seconds, rate, figures, baselines())
+        last_checkpoint, cost = time.monotonic(), 0.0
+        for standing in train_chunks(self.prepared, self.data, self.standing, self.layout.place_state):
+            self.standing, now = standing, time.monotonic()
+            rate = standing.decisions_per_second
+            record = make_record(standing.chunks, standing.seconds, rate, standing.figures, baselines())
             for sink in sinks:
                 sink.write(record)
-            best = float(np.asarray(self.state.best_return).max())
-            self.watchers.progress(Report(record, self._share(), best, pace.left(now, self._share())))
+            best, share = float(np.asarray(standing.state.best_return).max()), standing.share(self.prepared)
+            self.watchers.progress(Report(record, share, best, pace.left(now, share)))
             is_due = now - last_checkpoint >= max(_CHECKPOINT_SECONDS, cost / _CHECKPOINT_SHARE)
-            if is_due or stopper.is_asked or self.is_finished:
-                write_checkpoint(self._path(CHECKPOINT_FILE), self.state, self._position())
+            if is_due or stopper.is_asked or standing.is_finished:
+                write_checkpoint(self._path(CHECKPOINT_FILE), standing.state, self._position())
                 last_checkpoint, cost = time.monotonic(), time.monotonic() - now
             if stopper.is_asked:
                 return
-            idle = 0 if self.decided > before else idle + 1
-            if idle * self._steps_per_chunk() > _IDLE_TRACES * self._steps_per_trace() and not self.is_finished:
-                raise LongshoreError(
-                    "no pod could be placed for longer than whole traces take",
-                    "look at the workload with `longshore simulate`",
-                )
-
-    def _steps_per_chunk(self) -> int:
-        learner = self.prepared.program.learner
-        return self.prepared.program.updates * getattr(learner, "segment", 1)
-
-    def _steps_per_trace(self) -> int:
-        params = self.prepared.data.bank.params
-        return int(params.event_time.shape[1] + params.pod_class.shape[1])
-
-    def _chunk(self) -> dict[str, np.ndarray[Any, Any]]:
-        self.state, figures = self.prepared.program.chunk(self.data, self.layout.place_state(self.state))
-        found = {name: np.asarray(values) for name, values in figures.items()}  # waits until it is done
-        self.chunks += 1
-        self.decided = int(found["decided"].min())
-        steps = self.prepared.steps
-        self.is_finished = self.decided >= steps if steps else self.chunks >= self.prepared.chunks
-        return found
-
-    def _share(self) -> float:
-        steps = self.prepared.steps
-        return min(self.decided / steps if steps else self.chunks / self.prepared.chunks, 1.0)
 
     def _position(self) -> Position:
         return Position(
             plan=self.prepared.plan.to_json(),
-            chunks=self.chunks,
-            seconds=self.seconds,
-            is_finished=self.is_finished,
+            chunks=self.standing.chunks,
+            seconds=self.standing.seconds,
+            is_finished=self.standing.is_finished,
             made_by=export.versions(device_text(self.layout.devices)),
         )
 

@@ -3,15 +3,15 @@
 A plan is plain data: it is what a checkpoint and a bundle record, and what `--resume` reads.
 """
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from longshore.agents import LEARNERS, NETWORKS
+from longshore.agents.ranges import declared
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.core.words.registry import Registry
 
@@ -19,50 +19,61 @@ from longshore.core.words.registry import Registry
 TRAINING_SEED, SELECTION_SEED = 1_000_000, 2_000_000
 
 
+class Flag(NamedTuple):
+    """How a field is given on the command line; one without a flag is not given there by itself."""
+
+    name: str = ""
+    """Without the dashes; empty = as the field is called."""
+    metavar: str | None = None
+    """What stands for the value in the help; None = its type."""
+    least: float | None = None
+    """The smallest number that makes sense."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Everything that training depends on."""
+    """Everything that training depends on. Flags, their help and the reference page are made from these fields."""
 
     learner: str = "ppo"
-    """A name of `agents.LEARNERS`."""
-    network: str = "deepsets"
-    """A name of `agents.NETWORKS`."""
+    """The learner (`longshore list learners`)."""
+    network: Annotated[str, Flag()] = "deepsets"
+    """The network (`longshore list networks`)."""
     learner_config: Mapping[str, Any] = field(default_factory=dict)
     """Hyperparameters that differ from the learner's own."""
     network_config: Mapping[str, Any] = field(default_factory=dict)
     """Hyperparameters that differ from the network's own."""
-    objective: str = "el-rl"
-    """As `objectives.weighted.parse_objective` reads it."""
-    workload: str = "test1"
-    """A name of `workloads.REGISTRY`."""
-    workload_config: Mapping[str, Any] = field(default_factory=dict)
-    """The workload's parameters."""
-    seed: int = 0
-    """Of all that is drawn in training."""
-    seeds: int = 1
-    """Trainings at once, in one program, with seeds that follow `seed`; the best by the selection traces is kept."""
-    traces: int = 24
+    objective: Annotated[str, Flag()] = "el-rl"
+    """Objective: a name, `name=weight,…` or YAML."""
+    workload: Annotated[str, Flag()] = "test1"
+    """A workload's name (`longshore list workloads`)."""
+    workload_config: Annotated[Mapping[str, Any], Flag(name="set", metavar="NAME=VALUE")] = field(default_factory=dict)
+    """A parameter of the workload."""
+    seed: Annotated[int, Flag(least=0)] = 0
+    """Of all that is drawn in training, and of what a sweep draws."""
+    seeds: Annotated[int, Flag(least=1)] = 1
+    """Trainings at once, with seeds that follow `seed`; the best is kept, a sweep goes by their mean."""
+    traces: Annotated[int, Flag(name="training-traces", least=1)] = 24
     """Traces to train on."""
-    selection_traces: int = 12
-    """Traces by which the best policy of the training is selected."""
-    evaluations: int = 20
+    selection_traces: Annotated[int, Flag(least=1)] = 12
+    """Traces by which the best policy of the training, and of a sweep, is selected."""
+    evaluations: Annotated[int, Flag(least=1)] = 20
     """How often in the training the policy is judged on the selection traces."""
-    lag_seconds: float = 0.0
-    """How old latency readings can be."""
-    filters: str = "upstream+latency"
-    """Filter set behind which the policy chooses."""
+    lag_seconds: Annotated[float, Flag(name="lag", least=0)] = 0.0
+    """How old latency readings can be, seconds."""
+    filters: Annotated[str, Flag()] = "upstream+latency"
+    """The filter set behind which the policy chooses."""
     features: tuple[str, ...] = ()
     """What the policy is told; empty = whatever varies in the training traces."""
-    prior: str = ""
-    """A heuristic that the policy corrects (hybrid); empty = none."""
-    guide: str = ""
-    """A heuristic, `optimum`, or a file of decisions, that learners which take one follow; empty = none."""
+    prior: Annotated[str, Flag(metavar="POLICY")] = ""
+    """Correct this heuristic (hybrid)."""
+    guide: Annotated[str, Flag(metavar="POLICY|optimum|FILE")] = ""
+    """Cloned, or explored by: a heuristic, the optimum, or a file of decisions."""
     guide_sha256: str = ""
     """Of the guide's file when the run was begun (`guides.pinned`); with another file it is another plan."""
-    dial: bool = False
+    dial: Annotated[bool, Flag()] = False
     """Train for all weights of the objective's terms; they are given at run time."""
-    limit: str = ""
-    """A limit to keep before anything else, for instance `p99_latency_ms<=25`; empty = none."""
+    limit: Annotated[str, Flag()] = ""
+    """To be kept before anything else: `p99_latency_ms<=25`."""
 
     def build_learner(self) -> Any:
         """Return the learner with its hyperparameters."""
@@ -83,49 +94,27 @@ def build(registry: Registry, name: str, config: Mapping[str, Any]) -> Any:
 
     Raises:
         UnknownNameError: no such name or hyperparameter.
-        InputError: a value of the wrong type.
+        InputError: a value of the wrong type, or out of its range.
     """
-    factory = registry.load(name)
-    known = [one.name for one in dataclasses.fields(factory)]
+    factory = registry.find(name)
+    known = declared(factory)
     for key in config:
         if key not in known:
             raise UnknownNameError(f"hyperparameter of {registry.kind} `{name}`", key, known)
     try:
         built = msgspec.convert(dict(config), factory, strict=False)
     except msgspec.ValidationError as error:
-        described = ", ".join(f"`{one.name}` (default {one.default!r})" for one in dataclasses.fields(factory))
+        described = ", ".join(f"`{key}` (default {one.default!r})" for key, one in known.items())
         raise InputError(f"{registry.kind} `{name}`: {error}", f"its hyperparameters: {described}") from error
-    _check_ranges(registry, name, built)
-    return built
-
-
-# Hyperparameters that may be 0, or not below 2; every other whole number is 1 or more.
-_LEAST = {"prefill": 0, "learning_starts": 0, "population": 2}
-_SHARES = (
-    "discount",
-    "trace_decay",
-    "exploration",
-    "exploration_start",
-    "exploration_end",
-    "guide_share",
-    "clone_share",
-)
-
-
-def _check_ranges(registry: Registry, name: str, built: Any) -> None:
-    """Refuse numbers with which nothing could be learnt; without this they end in a traceback or in silence."""
-    for one in dataclasses.fields(built):
-        value = getattr(built, one.name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        least = _LEAST.get(one.name, 1) if isinstance(one.default, int) else 0
-        most = 1.0 if one.name in _SHARES else math.inf
-        if not least <= value <= most or not math.isfinite(value):
-            expected = f"{least:g} or more" if most == math.inf else f"{least:g} to {most:g}"
+    for key, one in known.items():
+        # With numbers beyond these nothing could be learnt; they would end in a traceback, or in silence.
+        value = getattr(built, key)
+        if one.range is not None and (not one.range.least <= value <= one.range.most or not math.isfinite(value)):
             raise InputError(
-                f"{registry.kind} `{name}`: got {one.name} `{value}`, expected {expected}",
+                f"{registry.kind} `{name}`: got {key} `{value}`, expected {one.range}",
                 f"the default is {one.default!r}",
             )
+    return built
 
 
 def read_plan(found: Mapping[str, Any]) -> Plan:

@@ -8,12 +8,13 @@ import numpy as np
 
 from longshore import filters as filter_room
 from longshore.agents.base import Learner, Population
-from longshore.agents.networks.base import Sizes
+from longshore.agents.networks.base import Network, Sizes
 from longshore.core.arrays.ops import Array
-from longshore.core.words.errors import InputError, UnknownNameError
-from longshore.objectives.weighted import Weighted, parse_objective
+from longshore.core.words.errors import InputError
+from longshore.objectives.weighted import Weighted
 from longshore.policies import REGISTRY as POLICIES
 from longshore.policies.base import Policy
+from longshore.simulator.objective import checked_objective
 from longshore.simulator.play import stack
 from longshore.simulator.source import TraceSource
 from longshore.training.program.chunk import Data, Program
@@ -51,11 +52,11 @@ def prepare(plan: Plan) -> Prepared:
         InputError: something in the plan does not fit.
     """
     plan = pinned(plan)
-    learner = plan.build_learner()
-    objective = parse_objective(plan.objective)
-    if plan.filters not in filter_room.SETS:
-        raise UnknownNameError("filter set", plan.filters, filter_room.SETS)
-    filters = filter_room.SETS[plan.filters]
+    learner = _checked(plan.build_learner(), Learner | Population, "`Learner` or `Population` of `agents.base`")
+    network = learner if learner.has_own_network else plan.build_network()
+    _checked(network, Network, "`Network` of `agents.networks.base`")
+    objective = checked_objective(plan.objective)
+    filters = filter_room.filter_set(plan.filters)
     workload = build_workload(plan.workload, plan.workload_config)
     source = TraceSource(workload, plan.lag_seconds)
     training = range(TRAINING_SEED, TRAINING_SEED + plan.traces)
@@ -63,7 +64,7 @@ def prepare(plan: Plan) -> Prepared:
     params = source.params_of([*training, *selection])
     seen = probe([source.compiled(seed) for seed in training[:_PROBED_TRACES]], objective, filters)
     scale = make_scale(objective, seen.rewards)
-    features = plan.features or getattr(learner, "features", ()) or seen.features
+    features = plan.features or learner.features or seen.features
     task = Task(
         objective=objective,
         features=tuple(features),
@@ -73,17 +74,16 @@ def prepare(plan: Plan) -> Prepared:
         guide=find_guide(plan.guide),
         has_dial=plan.dial,
         limit=parse_limit(plan.limit),
-        may_defer=getattr(learner, "may_defer", False),
+        may_defer=learner.may_defer,
     )
     _check_dial(plan, objective)
-    _check_fit(plan, learner)
+    _check_fit(plan, learner, network)
     num_terms = len(objective.terms)
     sizes = Sizes(len(task.features), source.num_nodes, num_terms if plan.dial else 0, bool(plan.prior))
-    network = learner if hasattr(learner, "build") else plan.build_network()
-    if getattr(network, "by_load", False) and not params[0].cluster.nodes.gpu_capacity.any():
+    if network.needs_gpus and not params[0].cluster.nodes.gpu_capacity.any():
         raise InputError(
-            f"got `--network-by-load` for `{plan.workload}`, whose nodes have no GPUs: their load is 0 throughout",
-            "leave it out, or train on a workload with GPUs",
+            f"got a network that weighs the load of GPUs for `{plan.workload}`, whose nodes have no GPUs",
+            "leave `--network-by-load` out, or train on a workload with GPUs",
         )
     num_pods = params[0].pod_class.shape[0]
     recorded = np.full((plan.traces, num_pods), NO_GUIDE, np.int32)
@@ -99,32 +99,31 @@ def prepare(plan: Plan) -> Prepared:
     return Prepared(plan, program, data, -(-total // updates), steps)
 
 
-def _check_fit(plan: Plan, learner: Any) -> None:
+def _checked(unit: Any, kind: Any, told: str) -> Any:
+    """Refuse a learner or a network of another package that lacks a part."""
+    if not isinstance(unit, kind):
+        raise InputError(f"got a {type(unit).__name__} that lacks a part, expected {told}", f"inherit from {told}")
+    return unit
+
+
+def _check_fit(plan: Plan, learner: Learner | Population, network: Network) -> None:
     """Refuse what a learner would pass over in silence, or could not learn with."""
     name = plan.learner
-    if plan.guide and not getattr(learner, "takes_guide", False):
+    learner.check()
+    if plan.guide and not learner.takes_guide:
         raise InputError(
             f"got a guide for `{name}`, which follows none", "leave `--guide` out, or use imitation or dqn"
         )
-    if getattr(learner, "needs_guide", False) and not plan.guide:
+    if learner.needs_guide and not plan.guide:
         raise InputError(
             f"`{name}` has nobody to imitate", "give `--guide`: a heuristic, `optimum` or a file of decisions"
         )
-    if hasattr(learner, "build") and (plan.prior or plan.dial):
+    if learner.has_own_network and (plan.prior or plan.dial):
         raise InputError(f"`{name}` is a table and takes neither a prior nor a dial", "use another learner")
-    if plan.dial and plan.network == "linear":
+    if plan.dial and not network.takes_dial:
         raise InputError(
-            "got a dial with the network `linear`, whose choice cannot depend on it: it adds the same to every node",
+            f"got a dial with the network `{plan.network}`, whose choice cannot depend on it",
             "use `--network deepsets`",
-        )
-    room = getattr(learner, "envs", 1) * getattr(learner, "segment", 1)
-    if getattr(learner, "parts", 1) > room:
-        raise InputError(f"got {learner.parts} parts of {room} steps, expected {room} at most", "fewer `--parts`")
-    # One more of each environment is carried over from the segment before.
-    least = room + getattr(learner, "envs", 1)
-    if getattr(learner, "memory", least) < least:
-        raise InputError(
-            f"got a memory of {learner.memory}, expected {least} or more: a segment of every environment and a decision"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a sweep searches: a range for each hyperparameter, from its type and default, narrowed by the user.
+"""What a sweep searches: a domain for each hyperparameter, within its range and around its value, or the user's own.
 
 A share or rate stays a share: what is 1 or less by default is searched up to 1, and what is close to 1 (a discount) by
 its distance from 1. Sizes go in steps of two. What only buys a better result by more work is left alone.
@@ -6,20 +6,17 @@ its distance from 1. Sizes go in steps of two. What only buys a better result by
 
 import dataclasses
 import math
-import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
+from longshore.agents.ranges import Declared, Range, declared
 from longshore.core.words.errors import InputError, UnknownNameError
 from longshore.training.run.plan import Plan
 
 Scale = Literal["log", "linear", "complement", "doubling", "choice"]
 
 NETWORK_PREFIX = "network."
-BUDGETS = ("steps", "generations", "population", "traces", "envs")
-"""Hyperparameters that buy quality with time or memory: searched only when asked for."""
-_GUIDED = ("guide_share", "clone_share", "prefill")
 _SPAN = 10.0
 _DOUBLINGS = 2
 # A share closer to 1 than this is searched by its distance from 1.
@@ -135,51 +132,53 @@ def make_space(
             raise InputError(f"got both `--search {name}=…` and `--fix {name}=…`", "leave one of them out")
     learner = plan.build_learner()
     fields = _fields(learner, "")
-    if not hasattr(learner, "build"):  # a table is its own network
+    if not learner.has_own_network:
         fields |= _fields(plan.build_network(), NETWORK_PREFIX)
     for name in (*narrowed, *fixed):
         if name not in fields:
             raise UnknownNameError(f"hyperparameter of `{plan.learner}`", name, fields)
-    base = Space(plan, ()).plan_of({name: _value(name, fields[name][0], text) for name, text in fixed.items()})
+    base = Space(plan, ()).plan_of({name: _value(name, fields[name].kind, text) for name, text in fixed.items()})
     domains: list[Domain] = []
-    for name, (kind, default) in fields.items():
+    for name, own in fields.items():
         if name in fixed:
             continue
         if name in narrowed:
-            domains.append(_given(name, kind, default, narrowed[name]))
-        elif not has_only_searched and _is_searched(name, plan):
-            domains += _usual(name, kind, default)
+            domains.append(_given(name, own.kind, own.default, narrowed[name]))
+        elif not has_only_searched and _is_searched(name, own.range, plan):
+            domains += _usual(name, own)
     if not domains:
         raise InputError("there is nothing to search", "name a hyperparameter: `--search learning_rate=1e-4:1e-2`")
     return Space(base, tuple(domains))
 
 
-def _fields(unit: Any, prefix: str) -> dict[str, tuple[Any, Any]]:
-    """Return each hyperparameter's type and its value here."""
-    kinds = typing.get_type_hints(type(unit))
-    return {prefix + one.name: (kinds[one.name], getattr(unit, one.name)) for one in dataclasses.fields(unit)}
+def _fields(unit: Any, prefix: str) -> dict[str, Declared]:
+    """Return the hyperparameters, their values here as the defaults."""
+    own = declared(type(unit))
+    return {prefix + name: one._replace(default=getattr(unit, name)) for name, one in own.items()}
 
 
-def _is_searched(name: str, plan: Plan) -> bool:
-    if name in BUDGETS or name.startswith(NETWORK_PREFIX):
+def _is_searched(name: str, allowed: Range | None, plan: Plan) -> bool:
+    if name.startswith(NETWORK_PREFIX):
         return False
-    return name not in _GUIDED or bool(plan.guide)
+    return allowed is None or not (allowed.is_budget or (allowed.is_guides and not plan.guide))
 
 
-def _usual(name: str, kind: Any, default: Any) -> list[Domain]:
+def _usual(name: str, own: Declared) -> list[Domain]:
     """Return the domain that a field has by itself; none for what has no range of its own."""
+    kind, default, allowed = own
     if kind is bool:
         return [Domain(name, "choice", default, choices=(False, True))]
     if get_origin(kind) is Literal:
         return [Domain(name, "choice", default, choices=get_args(kind))]
-    if kind not in (int, float) or default <= 0:
+    if allowed is None or default <= 0:
         return []
     if kind is int:
-        least = max(-_DOUBLINGS, math.ceil(-math.log2(default) - 0.5))
-        return [Domain(name, "doubling", default, least, _DOUBLINGS, is_whole=True)]
+        sizes = {steps: round(default * 2.0**steps) for steps in range(-_DOUBLINGS, _DOUBLINGS + 1)}
+        steps = [one for one, size in sizes.items() if max(allowed.least, 1) <= size <= allowed.most]
+        return [Domain(name, "doubling", default, steps[0], steps[-1], is_whole=True)]
     if _NEAR_ONE < default < 1:
         return [Domain(name, "complement", default, (1 - default) / _SPAN, min((1 - default) * _SPAN, _NEAR_ONE))]
-    high = min(default * _SPAN, 1.0) if default <= 1 else default * _SPAN
+    high = min(default * _SPAN, 1.0 if default <= 1 else allowed.most)
     return [Domain(name, "log", default, default / _SPAN, high)]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from longshore.cli.compilation import keep_compiled_programs
+from longshore.cli.groups import add_group
 from longshore.cli.names import split_different_names
 from longshore.cli.output import JsonOption, emit
 from longshore.cli.progress import stages
@@ -37,14 +38,7 @@ ScaleOption = Annotated[float, typer.Option(help="So many times as many nodes of
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    group = typer.Typer(
-        help="Make published tables on the openb GPU trace again.", no_args_is_help=True, rich_markup_mode=None
-    )
-    group.command(name="fgd")(fgd)
-    group.command(name="pwr")(pwr)
-    group.command(name="churn")(churn)
-    group.command(name="speed")(speed)
-    app.add_typer(group, name="table")
+    add_group(app, "table", "Make published tables on the openb GPU trace again.", fgd, pwr, churn, speed)
 
 
 def fgd(
