@@ -23,9 +23,24 @@ def test_missing_optional_parts_do_not_fail(
 ) -> None:
     use_probes(monkeypatch, THERE, OPTIONAL)
     doctor.doctor()
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["there", "ok", "1.0"]
-    assert lines[2].split() == ["extra", "missing", "(optional)", "not", "installed", "make", "extra"]
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "everything that longshore needs is here; optional and missing: extra",
+        "",
+        "part   status  found",
+        "there  ok      1.0",
+        "",
+        "extra: missing (optional): not installed",
+        "  provided by: make extra",
+    ]
+
+
+def test_the_verdict_names_the_essential_parts_that_are_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_probes(monkeypatch, OPTIONAL, ESSENTIAL)
+    with pytest.raises(typer.Exit):
+        doctor.doctor()
+    assert capsys.readouterr().out.startswith("longshore cannot run: base is missing\n")
 
 
 def test_missing_essential_parts_exit_with_1(
@@ -103,7 +118,7 @@ def test_a_kubeconfig_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch,
     found = doctor.find_cluster()
     assert not found.is_ok
     assert "no cluster to speak to" in found.detail
-    assert doctor.find_rights("list", "nodes") == found
+    assert doctor.find_rights("list", "nodes") == doctor.Found(False, "nobody to ask: see `kubeconfig`")
 
 
 def test_a_kubeconfig_says_which_cluster_it_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

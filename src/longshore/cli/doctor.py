@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import typer
 
-from longshore.cli.output import JsonOption, emit, write_table
+from longshore.cli.output import JsonOption, emit, printable, write_table
 from longshore.core.words.errors import LongshoreError
 from longshore.core.words.extras import OF_DEVELOPERS, missing_extra
 
@@ -87,11 +87,23 @@ def run_checks(probes: tuple[Probe, ...]) -> list[Check]:
 
 
 def _render(checks: list[Check]) -> None:
-    rows = []
-    for check in checks:
-        status = check.status if check.status == "ok" or check.is_essential else "missing (optional)"
-        rows.append((check.name, status, check.detail, "" if check.status == "ok" else check.provided_by))
-    write_table(("part", "status", "found", "provided by"), rows)
+    missing = [check for check in checks if check.status != "ok"]
+    print(f"{_verdict(missing)}\n")
+    write_table(
+        ("part", "status", "found"), [(each.name, each.status, each.detail) for each in checks if each.status == "ok"]
+    )
+    for check in missing:
+        status = "missing" if check.is_essential else "missing (optional)"
+        print("\n" + printable(f"{check.name}: {status}: {check.detail}"))
+        print(f"  provided by: {check.provided_by}")
+
+
+def _verdict(missing: list[Check]) -> str:
+    essential = [check.name for check in missing if check.is_essential]
+    if essential:
+        return f"longshore cannot run: {', '.join(essential)} {'is' if len(essential) == 1 else 'are'} missing"
+    optional = f"; optional and missing: {', '.join(check.name for check in missing)}" if missing else ""
+    return f"everything that longshore needs is here{optional}"
 
 
 def required_packages() -> tuple[str, ...]:
@@ -150,6 +162,10 @@ def find_rights(verb: str, resource: str) -> Found:
     import asyncio
 
     from longshore.kube.config import load_identity
+
+    cluster = find_cluster()
+    if not cluster.is_ok:
+        return Found(False, "nobody to ask: see `kubeconfig`")
 
     async def ask() -> bool:
         from longshore.kube.client import Client
